@@ -1,0 +1,535 @@
+"""The command line: arguments in, a rendered result out.
+
+May live here: options, reading input files, choosing a renderer, exit codes. Must not: any logic of diagnosis.
+Everything but click is imported inside the command that needs it, so that `--help` and `--version` answer at once.
+
+Exit status: 0 nothing at or above --fail-on, 1 something, 2 usage, input or tool error, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, cast
+
+import click
+
+if TYPE_CHECKING:
+    from . import pipeline
+    from .report.layout import Look
+    from .report.model import FailOn, Report
+    from .report.text import Detail
+
+MAX_INPUT = 64 * 1024 * 1024  # bytes of one input file; readers keep less
+_WIDTHS = (40, 100)  # narrower terminals wrap by themselves, wider lines are hard to read
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The options that every command takes."""
+
+    format: Literal["text", "json"]
+    lang: Literal["en", "zh"]
+    engine: Literal["native", "durable", "both"]
+    knowledge: Path | None
+    today: date | None
+    detail: Detail
+
+
+class Failure(click.ClickException):
+    """An input or tool error: one line on stderr, status 2."""
+
+    exit_code = 2
+
+
+def main() -> NoReturn:
+    """The console script: runs the command and leaves with its status."""
+    try:
+        code = cli.main(prog_name="gpurules", standalone_mode=False)
+    except click.UsageError as error:
+        hint = f"\nTry '{error.ctx.command_path} --help'." if error.ctx else ""
+        code = _complain(error.format_message() + hint)
+    except click.ClickException as error:
+        code = _complain(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    except Exception as error:
+        if os.environ.get("GPURULES_DEBUG"):
+            raise
+        code = _complain(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "This is a defect of gpurules; GPURULES_DEBUG=1 shows where it happened."
+        )
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> int:
+    from .report.layout import clean, fit
+
+    first, *rest = [clean(line) for line in message.splitlines()]
+    text = "\n".join([f"gpurules: {first}", *rest])
+    click.echo(fit(text, getattr(sys.stderr, "encoding", None) or "utf-8"), err=True)
+    return 2
+
+
+# --- options ------------------------------------------------------------------------------------------------------
+
+
+def common_options(function: _F) -> _F:
+    """Adds the options that every command takes, and hands them over as one `common`."""
+
+    @functools.wraps(function)
+    def with_common(
+        *args: Any,
+        format_: Literal["text", "json"],
+        as_json: bool,
+        lang: Literal["en", "zh"] | None,
+        engine: Literal["native", "durable", "both"],
+        knowledge: Path | None,
+        today: datetime | None,
+        verbose: bool,
+        quiet: bool,
+        **options: Any,
+    ) -> Any:
+        from .report.messages import locale_lang
+
+        common = Common(
+            format="json" if as_json else format_,
+            lang=lang or locale_lang(),
+            engine=engine,
+            knowledge=knowledge,
+            today=today.date() if today else None,
+            detail="all" if verbose else "verdict" if quiet else "normal",
+        )
+        return function(*args, common=common, **options)
+
+    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    for option in reversed(
+        [
+            click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Form."),
+            click.option("--json", "as_json", is_flag=True, help="Short for --format json."),
+            click.option("--lang", type=click.Choice(["en", "zh"]), help="Language; by default that of the locale."),
+            click.option(
+                "--engine", type=click.Choice(["native", "durable", "both"]), default="native", help="Inference engine."
+            ),
+            click.option("--knowledge", type=folder, metavar="DIR", help="Another knowledge folder."),
+            click.option(
+                "--today", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="The date to reckon ages from."
+            ),
+            click.option("-v", "--verbose", is_flag=True, help="Evidence, sources and passed checks too."),
+            click.option("-q", "--quiet", is_flag=True, help="Only the verdict and what to do."),
+        ]
+    ):
+        with_common = option(with_common)
+    return cast(_F, with_common)
+
+
+def _input_options(function: _F) -> _F:
+    for option in (
+        click.option(
+            "--facts", "facts", multiple=True, metavar="FILE", help="Facts in YAML or JSON; - is stdin. Repeatable."
+        ),
+        click.option(
+            "--report", "reports", multiple=True, metavar="FILE", help="A pasted text; - is stdin. Repeatable."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _goals(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    goals: dict[str, str] = {}
+    for value in values:
+        name, equals, wanted = value.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE")
+        if name.strip() in goals:
+            raise click.BadParameter(f"{name.strip()!r} is given twice")
+        goals[name.strip()] = wanted.strip()
+    return goals
+
+
+# --- commands -----------------------------------------------------------------------------------------------------
+
+
+def _show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("gpurules")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        number = "(not installed)"
+    click.echo(f"gpurules {number}")
+    context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+def cli() -> None:
+    """Will this GPU, driver, system and PyTorch build work together; if not, why, and what exactly to do."""
+
+
+@cli.command()
+@_input_options
+@click.option("--question", metavar="TEXT", help="What you want to know, in your words.")
+@click.option(
+    "--goal", "goals", multiple=True, callback=_goals, metavar="NAME=VALUE", help="What you want. Repeatable."
+)
+@click.option("--probe/--no-probe", default=None, help="Look at this machine; default: unless it is described.")
+@click.option("--python", metavar="PATH", help="The interpreter that runs torch.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with 1 from this severity on.",
+)
+@click.option("--no-save", is_flag=True, help="Do not keep the report for `gpurules why`.")
+@common_options
+@click.pass_context
+def diagnose(
+    context: click.Context,
+    *,
+    reports: tuple[str, ...],
+    facts: tuple[str, ...],
+    question: str | None,
+    goals: dict[str, str],
+    probe: bool | None,
+    python: str | None,
+    fail_on: FailOn,
+    no_save: bool,
+    common: Common,
+) -> None:
+    """Find what is wrong, on this machine or in what you paste, and what to do about it.
+
+    \b
+    gpurules diagnose                         this machine
+    gpurules diagnose --report issue.txt      a pasted collect_env, nvidia-smi, traceback, log ...
+    nvidia-smi | gpurules diagnose --report -
+    """
+    from .report.text import render_text
+
+    inputs = _inputs(common, reports, facts, question=question, goals=goals, probe=probe, python=python)
+    with _pipeline() as pipeline:
+        report = pipeline.diagnose(inputs)
+    if not no_save:
+        _save(report, common)
+    if common.format == "json":
+        _emit(report.to_json(ascii_only=not _utf8()) + "\n")
+    else:
+        _emit(render_text(report, lang=common.lang, look=_look(), detail=common.detail))
+    context.exit(report.exit_status(fail_on))
+
+
+@cli.command()
+@_input_options
+@click.option("--python", "target_python", metavar="VERSION", help="For this Python, such as 3.12.")
+@click.option(
+    "--os",
+    "target_os",
+    type=click.Choice(["linux", "windows", "wsl", "aarch64", "macos"]),
+    help="For this system; overrides what was found.",
+)
+@click.option("--goal", "goals", multiple=True, callback=_goals, metavar="NAME=VALUE", help="What you want.")
+@click.option("--probe/--no-probe", default=None, help="Look at this machine; default: unless it is described.")
+@common_options
+@click.pass_context
+def recommend(
+    context: click.Context,
+    *,
+    reports: tuple[str, ...],
+    facts: tuple[str, ...],
+    target_python: str | None,
+    target_os: str | None,
+    goals: dict[str, str],
+    probe: bool | None,
+    common: Common,
+) -> None:
+    """Say which torch to install here, or on the machine described."""
+    from .report.recommend_text import render_recommend
+
+    inputs = _inputs(common, reports, facts, goals=goals, probe=probe, os=target_os, target_python=target_python)
+    with _pipeline() as pipeline:
+        result = pipeline.recommend(inputs)
+    if common.format == "json":
+        _emit(result.to_json(ascii_only=not _utf8()) + "\n")
+    else:
+        _emit(render_recommend(result, lang=common.lang, look=_look(), detail=common.detail))
+    context.exit(result.exit_status())
+
+
+@cli.command()
+@click.argument("target", default="1")
+@click.option("--in", "source", default="last", metavar="REPORT.json|last", help="The report to explain.")
+@common_options
+def why(target: str, source: str, common: Common) -> None:
+    """Explain a finding, fix or fact of a report (by number or id): from the conclusion down to what was read."""
+    from .report.proof_text import render_proofs
+
+    report = _saved_report(source)
+    with _pipeline() as pipeline:
+        proofs = pipeline.why(report, target, common.lang)
+    if common.format == "json":
+        _emit_json({"schema": "gpurules.why/1", "target": target, "proofs": [proof.to_dict() for proof in proofs]})
+    else:
+        _emit(render_proofs(proofs, lang=common.lang, look=_look(), detail=common.detail))
+
+
+@cli.command()
+@click.option("--python", metavar="PATH", help="The interpreter that runs torch.")
+@click.option("--save", "target", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there.")
+@click.option("--redact/--no-redact", default=True, show_default=True, help="Replace names, addresses and serials.")
+@click.option("--show-redactions", is_flag=True, help="List on stderr what was replaced.")
+@common_options
+def probe(python: str | None, target: Path | None, redact: bool, show_redactions: bool, common: Common) -> None:
+    """Print what can be seen of this machine, as facts that --facts reads."""
+    from .report.facts_text import facts_json, facts_yaml, redactions
+
+    with _pipeline() as pipeline:
+        facts = pipeline.probe(_inputs(common, probe=True, python=python), redact=redact)
+    if show_redactions:
+        for line in redactions(facts):
+            click.echo(line, err=True)
+    text = facts_json(facts, ascii_only=not _utf8()) if common.format == "json" else facts_yaml(facts)
+    if target is None:
+        _emit(text)
+        return
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"{_shown(str(target))}: {_reason(error)}") from error
+
+
+# --- the knowledge ------------------------------------------------------------------------------------------------
+
+
+@cli.group()
+def rules() -> None:
+    """List, show, check and test the rules."""
+
+
+@rules.command("list")
+@common_options
+def rules_list(common: Common) -> None:
+    """List every rule: id, severity, status, title."""
+    with _pipeline() as pipeline:
+        rows = pipeline.rules_list(common.knowledge, common.lang)
+    if common.format == "json":
+        _emit_json([row.to_dict() for row in rows])
+        return
+    widest = max((len(row.id) for row in rows), default=0)
+    _emit_lines(f"{row.id:{widest}}  {row.severity:7}  {row.status:10}  {row.title}" for row in rows)
+
+
+@rules.command("show")
+@click.argument("rule_id", metavar="ID")
+@common_options
+def rules_show(rule_id: str, common: Common) -> None:
+    """Show one rule, as its file says it."""
+    with _pipeline() as pipeline:
+        rule = pipeline.rules_show(rule_id, common.knowledge, common.lang)
+    if common.format == "json":
+        _emit_json(rule.to_dict())
+    else:
+        _emit_lines([f"# {rule.path}", *rule.text.splitlines()])
+
+
+@rules.command("check")
+@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@common_options
+@click.pass_context
+def rules_check(context: click.Context, folder: Path | None, common: Common) -> None:
+    """Check a knowledge folder: names, sources, languages, examples, contradictions. All errors at once."""
+    with _pipeline() as pipeline:
+        problems = pipeline.rules_check(folder or common.knowledge)
+    if common.format == "json":
+        _emit_json({"ok": not problems, "problems": problems})
+    else:
+        _emit_lines(problems)
+    context.exit(int(bool(problems)))
+
+
+@rules.command("test")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@common_options
+@click.pass_context
+def rules_test(context: click.Context, ids: tuple[str, ...], common: Common) -> None:
+    """Run the examples of the rules: of all, or of those named."""
+    with _pipeline() as pipeline:
+        results = pipeline.rules_test(common.knowledge, ids)
+    failed = [result for result in results if not result.ok]
+    if common.format == "json":
+        _emit_json({"ok": not failed, "results": [result.to_dict() for result in results]})
+    else:
+        shown = results if common.detail == "all" else failed
+        lines = [f"{'ok' if r.ok else 'FAILED':6}  {r.rule} {r.example}  {r.message}".rstrip() for r in shown]
+        _emit_lines([*lines, f"{len(results) - len(failed)} of {len(results)} examples as expected"])
+    context.exit(int(bool(failed)))
+
+
+# --- input --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _pipeline() -> Iterator[Any]:
+    """The functions that do the work; their InputError becomes ours."""
+    from . import pipeline
+
+    try:
+        yield pipeline
+    except pipeline.InputError as error:
+        raise Failure(str(error)) from error
+
+
+def _inputs(
+    common: Common,
+    reports: Sequence[str] = (),
+    facts: Sequence[str] = (),
+    *,
+    question: str | None = None,
+    goals: dict[str, str] | None = None,
+    probe: bool | None = None,
+    python: str | None = None,
+    os: str | None = None,
+    target_python: str | None = None,
+) -> pipeline.Inputs:
+    from . import pipeline
+
+    if [*reports, *facts].count("-") > 1:
+        raise click.UsageError("stdin (-) can be read only once")
+    names = _names([*reports, *facts])
+    described = bool(reports or facts or question)
+    return pipeline.Inputs(
+        reports=[(names[path], _read(path)) for path in reports],
+        facts=[(names[path], _read(path)) for path in facts],
+        question=question,
+        goals=goals or {},
+        probe=not described if probe is None else probe,
+        python=python,
+        os=os,
+        target_python=target_python,
+        lang=common.lang,
+        engine=common.engine,
+        knowledge=common.knowledge,
+        today=common.today,
+    )
+
+
+def _names(paths: Sequence[str]) -> dict[str, str]:
+    """What to call each input: its file name, or the path as given where two would be called the same."""
+    short = {path: Path(path).name or path for path in dict.fromkeys(paths)}
+    taken = list(short.values())
+    names = {path: name if taken.count(name) == 1 else path for path, name in short.items()}
+    return {path: "stdin" if path == "-" else _shown(name) for path, name in names.items()}
+
+
+def _shown(path: str) -> str:
+    return click.format_filename(path)
+
+
+def _read(path: str) -> bytes:
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(MAX_INPUT + 1)
+        else:
+            with open(path, "rb") as file:
+                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    _refuse_large(path, os.fstat(file.fileno()).st_size)
+                data = file.read(MAX_INPUT + 1)
+    except OSError as error:
+        raise Failure(f"{_shown(path)}: {_reason(error)}") from error
+    except ValueError as error:  # a NUL byte in the path
+        raise Failure(f"{_shown(path)}: {error}") from error
+    _refuse_large(path, len(data))
+    return data
+
+
+def _refuse_large(path: str, size: int) -> None:
+    if size > MAX_INPUT:
+        raise Failure(f"{_shown(path)}: too large, the limit is {MAX_INPUT // 1024 // 1024} MiB")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
+def _saved_report(source: str) -> Report:
+    from .report.state import last_report_path, load_report
+
+    path = last_report_path() if source == "last" else Path(source)
+    try:
+        _refuse_large(str(path), path.stat().st_size)
+        return load_report(path)
+    except FileNotFoundError as error:
+        hint = "no report was kept yet; run gpurules diagnose first" if source == "last" else "no such file"
+        raise Failure(hint if source == "last" else f"{_shown(source)}: {hint}") from error
+    except OSError as error:
+        raise Failure(f"{_shown(str(path))}: {_reason(error)}") from error
+    except ValueError as error:
+        raise Failure(f"{_shown(str(path))}: this is no report of gpurules (schema gpurules.report/1)") from error
+
+
+# --- output -------------------------------------------------------------------------------------------------------
+
+
+def _save(report: Report, common: Common) -> None:
+    from .report.state import save_last
+
+    try:
+        save_last(report)
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home folder
+        if common.detail == "all":
+            click.echo(f"gpurules: the report was not kept: {error}", err=True)
+
+
+def _look() -> Look:
+    from .report.layout import Look
+
+    low, high = _WIDTHS
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = min(max(shutil.get_terminal_size().columns, low), high)
+    return Look(width=width, colour=coloured, encoding=_encoding())
+
+
+def _encoding() -> str:
+    return getattr(sys.stdout, "encoding", None) or "utf-8"
+
+
+def _utf8() -> bool:
+    return _encoding().lower().replace("-", "").startswith("utf8")
+
+
+def _emit_json(value: Any) -> None:
+    import json
+
+    _emit(json.dumps(value, ensure_ascii=not _utf8(), indent=1) + "\n")
+
+
+def _emit_lines(lines: Any) -> None:
+    from .report.layout import clean_lines, fit
+
+    cleaned = ("\n".join(clean_lines(line)) for line in lines)
+    _emit(fit("".join(line + "\n" for line in cleaned), _encoding()))
+
+
+def _emit(text: str) -> None:
+    """Write to stdout. A reader that went away (`| head`) is not an error: the rest is dropped in silence."""
+    try:
+        click.echo(text, nl=False, color=True)  # colours are decided in `_look`
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,1 @@
+"""How it is reasoned: rule IR, native and durable engines, justifications. Knows nothing about GPUs, YAML or output."""

@@ -1,0 +1,194 @@
+"""What can be said about a rule base before any row is there.
+
+May live here: the checks that make rules well-formed under `ir.py`, and the order in which they are evaluated.
+Must not: evaluation, YAML, GPUs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .ir import Conclusion, Pattern, Ref, Rule
+
+ORDERING = ("lt", "le", "gt", "ge")
+JOIN_OPS = ("eq", "ne", *ORDERING)
+TEST_OPS = (*JOIN_OPS, "in", "not_in", "known")
+MAX_POSITIVE = 16
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
+
+
+class RuleError(ValueError):
+    """A rule base that no engine accepts; the message names the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Rules (by position) that may be evaluated together once all earlier levels are done.
+
+    recursive: the types that rules of this level both read and conclude.
+    """
+
+    rules: tuple[int, ...]
+    recursive: frozenset[str]
+
+
+def check_rules(rules: Sequence[Rule]) -> None:
+    """Raises RuleError for the first rule that is not well-formed."""
+    seen: set[str] = set()
+    for rule in rules:
+        if rule.id in seen:
+            raise RuleError(f"rule {rule.id}: the id is used twice")
+        seen.add(rule.id)
+        _check_rule(rule)
+
+
+def positives(rule: Rule) -> tuple[Pattern, ...]:
+    """The patterns that bind rows, in the rule's order."""
+    return tuple(p for p in rule.patterns if not p.negated)
+
+
+def negatives(rule: Rule) -> tuple[Pattern, ...]:
+    """The patterns that must be definitely absent."""
+    return tuple(p for p in rule.patterns if p.negated)
+
+
+def _check_rule(rule: Rule) -> None:
+    aliases = [p.alias for p in rule.patterns]
+    if len(set(aliases)) != len(aliases):
+        raise RuleError(f"rule {rule.id}: an alias is used twice")
+    bindable = [p.alias for p in positives(rule)]
+    if len(bindable) > MAX_POSITIVE:
+        raise RuleError(f"rule {rule.id}: more than {MAX_POSITIVE} positive patterns")
+    earlier: list[str] = []
+    for pattern in rule.patterns:
+        _check_pattern(rule.id, pattern, bindable if pattern.negated else earlier, aliases)
+        if not pattern.negated:
+            earlier.append(pattern.alias)
+    for conclusion in rule.conclusions:
+        _check_conclusion(rule.id, conclusion, bindable)
+
+
+def _check_pattern(rule: str, pattern: Pattern, allowed: Sequence[str], aliases: Sequence[str]) -> None:
+    where = f"rule {rule}, pattern {pattern.alias}"
+    _check_names(where, (pattern.type, *(t.field for t in pattern.tests), *(j.field for j in pattern.joins)))
+    for test in pattern.tests:
+        if test.op not in TEST_OPS:
+            raise RuleError(f"{where}: unknown operator {test.op!r}")
+        if test.op in ORDERING and (isinstance(test.value, bool) or not isinstance(test.value, int)):
+            raise RuleError(f"{where}: {test.op} compares integers only, not {test.value!r}")
+        if test.op != "known" and (test.op in ("in", "not_in")) != isinstance(test.value, tuple):
+            raise RuleError(f"{where}: {test.op} does not take {test.value!r}")
+    for join in pattern.joins:
+        if join.op not in JOIN_OPS:
+            raise RuleError(f"{where}: unknown join operator {join.op!r}")
+        if join.alias not in aliases:
+            raise RuleError(f"{where}: joins the unknown alias {join.alias!r}")
+        if join.alias not in allowed:
+            raise RuleError(f"{where}: may not join {join.alias!r}, which is negated or comes later")
+        _check_names(where, (join.other,))
+
+
+def _check_conclusion(rule: str, conclusion: Conclusion, bindable: Sequence[str]) -> None:
+    where = f"rule {rule}, conclusion {conclusion.type}"
+    _check_names(where, (conclusion.type, *conclusion.fields))
+    for value in conclusion.fields.values():
+        if isinstance(value, Ref):
+            if value.alias not in bindable:
+                raise RuleError(f"{where}: refers to {value.alias!r}, which binds no row")
+            _check_names(where, (value.field,))
+
+
+def _check_names(where: str, names: Iterable[str]) -> None:
+    for name in names:
+        if not _NAME.match(name):
+            raise RuleError(f"{where}: {name!r} is not an identifier")
+
+
+def levels(rules: Sequence[Rule]) -> tuple[Level, ...]:
+    """The order of evaluation; raises RuleError where negation is not stratified.
+
+    Types and rules form one graph (type -> rule that reads it -> type it concludes). Its strongly connected components
+    are the recursions; a level is the longest path that leads to a component.
+    """
+    edges = _edges(rules)
+    component = _components(edges)
+    for number, rule in enumerate(rules):
+        for pattern in negatives(rule):
+            if component[pattern.type] == component[number]:
+                raise RuleError(f"rule {rule.id}: its negation of {pattern.type} depends on its own conclusions")
+    depth = _depths(edges, component)
+    grouped: dict[int, list[int]] = {}
+    recursive: dict[int, set[str]] = {}
+    for number, rule in enumerate(rules):
+        level = depth[component[number]]
+        grouped.setdefault(level, []).append(number)
+        inside = {p.type for p in positives(rule) if component[p.type] == component[number]}
+        recursive.setdefault(level, set()).update(inside)
+    return tuple(Level(tuple(grouped[n]), frozenset(recursive[n])) for n in sorted(grouped))
+
+
+_Node = str | int
+
+
+def _edges(rules: Sequence[Rule]) -> dict[_Node, list[_Node]]:
+    edges: dict[_Node, list[_Node]] = {}
+    for number, rule in enumerate(rules):
+        edges[number] = []
+        for pattern in rule.patterns:
+            edges.setdefault(pattern.type, []).append(number)
+        for conclusion in rule.conclusions:
+            edges.setdefault(conclusion.type, [])
+            edges[number].append(conclusion.type)
+    return edges
+
+
+def _components(edges: dict[_Node, list[_Node]]) -> dict[_Node, int]:
+    """Tarjan's algorithm without recursion; components are numbered against the direction of the edges."""
+    index: dict[_Node, int] = {}
+    low: dict[_Node, int] = {}
+    found: dict[_Node, int] = {}
+    open_: list[_Node] = []
+    count = 0
+    for root, leads_to in edges.items():
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        open_.append(root)
+        work = [(root, iter(leads_to))]
+        while work:
+            node, successors = work[-1]
+            for nxt in successors:
+                if nxt not in index:
+                    index[nxt] = low[nxt] = len(index)
+                    open_.append(nxt)
+                    work.append((nxt, iter(edges[nxt])))
+                    break
+                if nxt not in found:
+                    low[node] = min(low[node], index[nxt])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    while True:
+                        member = open_.pop()
+                        found[member] = count
+                        if member == node:
+                            break
+                    count += 1
+    return found
+
+
+def _depths(edges: dict[_Node, list[_Node]], component: dict[_Node, int]) -> dict[int, int]:
+    """The longest path to each component; a component's number is higher than that of any it leads to."""
+    depth = dict.fromkeys(component.values(), 0)
+    for node in sorted(edges, key=lambda n: -component[n]):
+        here = component[node]
+        for nxt in edges[node]:
+            there = component[nxt]
+            if there != here:
+                depth[there] = max(depth[there], depth[here] + 1)
+    return depth

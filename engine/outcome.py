@@ -1,0 +1,221 @@
+"""What became of a rule in a run: fired, or how far it came and what stopped it.
+
+May live here: the deepest partial match of one rule. Must not: text for people, coverage of probes, GPUs.
+
+Positive patterns are tried in the rule's order, then negated ones. Where several partial matches come equally far, one
+that fails for something unknown is preferred, then the one with fewest false conditions, then the lowest row ids.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..facts import Scalar
+from .analysis import ORDERING
+from .ir import Join, Pattern, Rule, Test
+from .memory import Justification, WorkingMemory
+from .rows import encode_value
+
+State = Literal["fired", "not_applicable", "not_checked"]
+Reason = Literal["no_row", "test_false", "unknown_field", "blocked", "maybe_blocked"]
+
+# A rule may match thousands of catalog rows part of the way; what stops the first ones stops the others too.
+MAX_PARTIAL = 1000
+MAX_EXPLAINED = 20
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The state of a rule and, unless it fired, its deepest partial match.
+
+    matched: the rows of the positive patterns that did match, in the rule's order.
+    pattern: the position in `rule.patterns` of the first pattern that failed.
+    row, test, field: the row that comes nearest (or blocks), the condition it fails, the field that is unknown.
+    """
+
+    rule: str
+    state: State
+    firings: tuple[Justification, ...] = ()
+    matched: tuple[int, ...] = ()
+    pattern: int | None = None
+    reason: Reason | None = None
+    row: int | None = None
+    test: Test | Join | None = None
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a pattern found no row; smaller rank explains better."""
+
+    rank: tuple[int, int, int]
+    reason: Reason
+    row: int | None = None
+    test: Test | Join | None = None
+    field: str | None = None
+
+
+def outcome(rule: Rule, memory: WorkingMemory) -> Outcome:
+    """What became of the rule in this run."""
+    firings = memory.firings(rule.id)
+    if firings:
+        return Outcome(rule.id, "fired", firings, firings[0].premises)
+    return _Search(rule, memory).run()
+
+
+def holds(op: str, value: Scalar | None, other: Any) -> bool | None:
+    """The truth of `value op other` under `ir.py`; None where a side is unknown."""
+    if value is None or other is None:
+        return None
+    if op == "known":
+        return True
+    if op in ("in", "not_in"):
+        return (encode_value(value) in {encode_value(v) for v in other}) is (op == "in")
+    if op in ORDERING:
+        return type(value) is int and type(other) is int and _COMPARE[op](value, other)
+    return (encode_value(value) == encode_value(other)) is (op == "eq")
+
+
+class _Search:
+    """The search for the deepest partial match of one rule."""
+
+    def __init__(self, rule: Rule, memory: WorkingMemory) -> None:
+        self.rule, self.memory = rule, memory
+        self.positive = [(i, p) for i, p in enumerate(rule.patterns) if not p.negated]
+        self.negative = [(i, p) for i, p in enumerate(rule.patterns) if p.negated]
+        self.numbers = {p.alias: n for n, (_, p) in enumerate(self.positive)}
+
+    def run(self) -> Outcome:
+        partial: list[tuple[int, ...]] = [()]
+        for position, pattern in self.positive:
+            grown = self._grow(pattern, partial)
+            if not grown:
+                failures = [(self._failure(pattern, bound), bound) for bound in partial[:MAX_EXPLAINED]]
+                return self._report(position, *min(failures, key=lambda f: (f[0].rank, f[1])))
+            partial = grown
+        return self._negated(partial)
+
+    def _negated(self, partial: list[tuple[int, ...]]) -> Outcome:
+        best: tuple[int, tuple[int, int, int], tuple[int, ...], int, _Failure] | None = None
+        for bound in partial:
+            for depth, (position, pattern) in enumerate(self.negative):
+                failure = self._blocker(pattern, bound)
+                if failure is not None:
+                    candidate = (-depth, failure.rank, bound, position, failure)
+                    best = candidate if best is None or candidate[:3] < best[:3] else best
+                    break
+            else:
+                return Outcome(self.rule.id, "fired", (), bound)
+        assert best is not None
+        return self._report(best[3], best[4], best[2])
+
+    def _report(self, position: int, failure: _Failure, matched: tuple[int, ...]) -> Outcome:
+        unknown = failure.reason in ("no_row", "unknown_field", "maybe_blocked")
+        return Outcome(
+            self.rule.id,
+            "not_checked" if unknown else "not_applicable",
+            (),
+            matched,
+            position,
+            failure.reason,
+            failure.row,
+            failure.test,
+            failure.field,
+        )
+
+    # -- positive patterns ------------------------------------------------------------------------------------------
+
+    def _grow(self, pattern: Pattern, partial: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """The partial matches with one more row each."""
+        passing = [
+            i
+            for i in self.memory.of_type(pattern.type)
+            if all(holds(t.op, self._get(i, t.field), t.value) for t in pattern.tests)
+        ]
+        key = next((j for j in pattern.joins if j.op == "eq"), None)
+        index: dict[Any, list[int]] = {}
+        if key is not None:
+            for i in passing:
+                value = self._get(i, key.field)
+                if value is not None:
+                    index.setdefault(encode_value(value), []).append(i)
+        grown: list[tuple[int, ...]] = []
+        for bound in partial:
+            rows: Sequence[int] = passing
+            if key is not None:
+                other = self._other(key, bound)
+                rows = index.get(encode_value(other), ()) if other is not None else ()
+            for i in rows:
+                if i not in bound and all(
+                    holds(j.op, self._get(i, j.field), self._other(j, bound)) for j in pattern.joins
+                ):
+                    grown.append((*bound, i))
+                    if len(grown) == MAX_PARTIAL:
+                        return grown
+        return grown
+
+    def _failure(self, pattern: Pattern, bound: tuple[int, ...]) -> _Failure:
+        """What keeps the nearest row of the type from matching."""
+        best = _Failure((2, 0, 0), "no_row")
+        for i in self.memory.of_type(pattern.type):
+            if i not in bound:
+                failure = self._near_miss(i, pattern, bound)
+                if best.row is None or failure.rank < best.rank:
+                    best = failure
+        return best
+
+    def _near_miss(self, i: int, pattern: Pattern, bound: tuple[int, ...]) -> _Failure:
+        verdicts = list(self._verdicts(i, pattern, bound))
+        false = [condition for condition, verdict in verdicts if verdict is False]
+        if false:
+            return _Failure((1, len(false), i), "test_false", i, false[0])
+        condition = next(condition for condition, verdict in verdicts if verdict is None)
+        row, field = self._unknown(i, condition, bound)
+        return _Failure((0, sum(v is None for _, v in verdicts), i), "unknown_field", row, condition, field)
+
+    # -- negated patterns -------------------------------------------------------------------------------------------
+
+    def _blocker(self, pattern: Pattern, bound: tuple[int, ...]) -> _Failure | None:
+        """The row that makes a negated pattern fail: a certain one before a possible one."""
+        best: _Failure | None = None
+        for i in self.memory.of_type(pattern.type):
+            verdicts = list(self._verdicts(i, pattern, bound))
+            if any(verdict is False for _, verdict in verdicts):
+                continue
+            condition = next((condition for condition, verdict in verdicts if verdict is None), None)
+            if condition is None:
+                return _Failure((1, 0, i), "blocked", i)
+            if best is None:
+                row, field = self._unknown(i, condition, bound)
+                best = _Failure((0, 0, i), "maybe_blocked", row, condition, field)
+        return best
+
+    # -- conditions -------------------------------------------------------------------------------------------------
+
+    def _verdicts(self, i: int, pattern: Pattern, bound: tuple[int, ...]) -> Iterator[tuple[Test | Join, bool | None]]:
+        for test in pattern.tests:
+            yield test, holds(test.op, self._get(i, test.field), test.value)
+        for join in pattern.joins:
+            yield join, holds(join.op, self._get(i, join.field), self._other(join, bound))
+
+    def _unknown(self, i: int, condition: Test | Join, bound: tuple[int, ...]) -> tuple[int, str]:
+        """The row and field that is unknown in a condition."""
+        if isinstance(condition, Join) and self._get(i, condition.field) is not None:
+            return bound[self.numbers[condition.alias]], condition.other
+        return i, condition.field
+
+    def _get(self, i: int, field: str) -> Scalar | None:
+        return self.memory.rows[i][1].get(field)
+
+    def _other(self, join: Join, bound: tuple[int, ...]) -> Scalar | None:
+        return self._get(bound[self.numbers[join.alias]], join.other)

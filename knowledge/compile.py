@@ -1,0 +1,288 @@
+"""From rule and fix files to the engine's IR.
+
+May live here: the meaning of the rule language (patterns, tests, references, conclusions). Must not: loading of files,
+evaluation, and any name of a fact type except the few that the language itself concludes (evidence, fix_offer, ...).
+
+The language. `when` maps aliases to patterns: `{type: {field: test}}` or `{not: {type: {field: test}}}`; the key `any_of`
+holds a list of such maps, each an alternative. A test is a value (equality), a reference `$alias.field`, or a map of
+`below | at_most | above | at_least | not` (value or reference), `any_of | none_of` (values), `known: true`. A field may
+name a part: `version.local`, `name.product`, `sm.major`. Versions compare as versions, without their local part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..engine.ir import Conclusion, Join, Pattern, Ref, Rule, Test
+from ..facts import Scalar
+from .problems import did_you_mean
+from .versions import parse_version
+from .vocabulary import SUBFIELDS, Vocabulary
+
+_REF = re.compile(r"\$([a-z_][a-z0-9_]*)\.([a-z0-9_]+(?:\.[a-z0-9_]+)?)\Z")
+_ORDER = {"below": "lt", "at_most": "le", "above": "gt", "at_least": "ge"}
+_SUPPORT = ("decisive", "strong", "weak")
+EVIDENCE_ALIAS = "e_"
+
+
+class LanguageError(Exception):
+    """A fault in a rule's text: `field` is the path inside the file, e.g. `when.t.torch.version`."""
+
+    def __init__(self, field: str, message: str) -> None:
+        self.field = field
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    alias: str
+    field: str
+
+
+class Compiler:
+    """Turns validated rule dictionaries into IR rules; raises LanguageError."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    # --- rules and fixes -------------------------------------------------------------------------------------------
+
+    def rule(self, data: Mapping[str, Any]) -> list[Rule]:
+        """The IR rules of one rule file: one an alternative, all with the rule's id as group."""
+        rules = []
+        for number, patterns in enumerate(self.alternatives(data["when"], "when")):
+            types = {p.alias: p.type for p in patterns if not p.negated}
+            conclusions = tuple(self._conclusion(data["id"], c, types, f"conclude[{i}]") for i, c in enumerate(data["conclude"]))
+            name = data["id"] if number == 0 else f"{data['id']}#{number + 1}"
+            rules.append(Rule(name, patterns, conclusions, data["id"]))
+        return rules
+
+    def fix(self, data: Mapping[str, Any]) -> list[Rule]:
+        """The IR rules that offer a fix for an evidenced cause, and one for each optional part of it."""
+        causes = tuple(sorted(data["causes"]))
+        test = Test("cause", "in", causes) if len(causes) > 1 else Test("cause", "eq", causes[0])
+        lead = Pattern(EVIDENCE_ALIAS, "evidence", (test, Test("word", "in", _SUPPORT)))
+        rules = []
+        for number, patterns in enumerate(self.alternatives(data.get("when") or {}, "when", (lead,))):
+            name = f"fix/{data['id']}" + (f"#{number + 1}" if number else "")
+            fields: dict[str, Scalar | Ref] = {"fix": data["id"], "cause": Ref(EVIDENCE_ALIAS, "cause")}
+            rules.append(Rule(name, patterns, (Conclusion("fix_offer", fields),), f"fix/{data['id']}"))
+            for alias, body in (data.get("optional") or {}).items():
+                extra = self._pattern(alias, body, {p.alias: p.type for p in patterns if not p.negated}, f"optional.{alias}")
+                option = Conclusion("fix_option", {**fields, "option": alias})
+                rules.append(Rule(f"{name}?{alias}", (*patterns, extra), (option,), f"fix/{data['id']}"))
+        return rules
+
+    def symptom(self, slug: str, data: Mapping[str, Any]) -> list[Rule]:
+        """The IR rules that raise a symptom from error lines and statements."""
+        rules = []
+        for source, kinds in (("error", data.get("errors") or ()), ("statement", data.get("statements") or ())):
+            if kinds:
+                pattern = Pattern("s", source, (Test("kind", "in", tuple(sorted(kinds))),))
+                rules.append(Rule(f"symptom/{slug}/{source}", (pattern,), (Conclusion("symptom", {"kind": slug}),), f"symptom/{slug}"))
+        return rules
+
+    # --- patterns --------------------------------------------------------------------------------------------------
+
+    def alternatives(self, when: Mapping[str, Any], field: str, lead: tuple[Pattern, ...] = ()) -> Iterator[tuple[Pattern, ...]]:
+        """Every combination of the any-of branches as a flat, ordered tuple of patterns."""
+        fixed = {k: v for k, v in when.items() if not k.startswith("any_of")}
+        groups = [v for k, v in when.items() if k.startswith("any_of")]
+        for group in groups:
+            if not isinstance(group, list) or not group or not all(isinstance(b, dict) for b in group):
+                raise LanguageError(f"{field}.any_of", "must be a list of patterns by alias")
+        for branches in itertools.product(*groups):
+            merged: dict[str, Any] = dict(fixed)
+            for branch in branches:
+                merged.update(branch)
+            yield self._patterns(merged, field, lead)
+
+    def _patterns(self, bodies: Mapping[str, Any], field: str, lead: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
+        """Positive patterns in an order in which every reference points back, then the negated ones."""
+        positive = {a: b for a, b in bodies.items() if not _is_negated(b)}
+        types = {p.alias: p.type for p in lead} | {a: self._type_of(b, f"{field}.{a}") for a, b in positive.items()}
+        done: list[Pattern] = list(lead)
+        waiting = dict(positive)
+        while waiting:
+            bound = {p.alias for p in done}
+            ready = next((a for a, b in waiting.items() if _aliases(b) <= bound), None)
+            if ready is None:
+                alias = next(iter(waiting))
+                unknown = sorted(_aliases(waiting[alias]) - set(types))
+                reason = f'unknown alias "${unknown[0]}"{did_you_mean(unknown[0], types)}' if unknown else "references go in a circle"
+                raise LanguageError(f"{field}.{alias}", reason)
+            done.append(self._pattern(ready, waiting.pop(ready), types, f"{field}.{ready}"))
+        negated = [self._pattern(a, b, types, f"{field}.{a}") for a, b in bodies.items() if _is_negated(b)]
+        return (*done, *negated)
+
+    def _type_of(self, body: Any, field: str) -> str:
+        if not isinstance(body, dict) or len(body) != 1:
+            raise LanguageError(field, "a pattern is {type: {field: test}}")
+        name = str(next(iter(body)))
+        if name not in self.vocabulary.types:
+            raise LanguageError(field, f'unknown type "{name}"{did_you_mean(name, self.vocabulary.types)}')
+        return name
+
+    def _pattern(self, alias: str, body: Any, types: Mapping[str, str], field: str) -> Pattern:
+        negated = _is_negated(body)
+        inner = body["not"] if negated else body
+        type_name = self._type_of(inner, field)
+        conditions = inner[type_name] or {}
+        if not isinstance(conditions, dict):
+            raise LanguageError(f"{field}.{type_name}", "must map fields to tests")
+        tests: list[Test] = []
+        joins: list[Join] = []
+        for name, wanted in conditions.items():
+            path = f"{field}.{type_name}.{name}"
+            for operator, value in _operators(wanted, path):
+                self._condition(type_name, str(name), operator, value, types, path, tests, joins)
+        return Pattern(alias, type_name, tuple(tests), tuple(joins), negated)
+
+    def _condition(self, type_name: str, name: str, operator: str, value: Any, types: Mapping[str, str], path: str, tests: list[Test], joins: list[Join]) -> None:
+        kind = self._kind(type_name, name, path)
+        column = _column(name, kind)
+        if operator == "known":
+            tests.append(Test(column, "known"))
+            return
+        if operator in ("lt", "le", "gt", "ge") and kind not in ("int", "version", "sm"):
+            raise LanguageError(path, f"{kind} has no order")
+        reference = _reference(value)
+        if reference is not None:
+            joins.append(self._join(column, kind, operator, reference, types, path))
+        elif operator in ("in", "not_in"):
+            tests.append(Test(column, operator, tuple(self._constant(type_name, name, kind, v, path) for v in value)))
+        else:
+            tests.append(Test(column, operator, self._constant(type_name, name, kind, value, path)))
+
+    def _join(self, column: str, kind: str, operator: str, reference: _Reference, types: Mapping[str, str], path: str) -> Join:
+        other_type = types.get(reference.alias)
+        if other_type is None:
+            raise LanguageError(path, f'unknown alias "${reference.alias}"{did_you_mean(reference.alias, types)}')
+        other_kind = self._kind(other_type, reference.field, path)
+        if _comparable(kind) != _comparable(other_kind):
+            raise LanguageError(path, f"compares {kind} with {other_kind}")
+        return Join(column, operator, reference.alias, _column(reference.field, other_kind))
+
+    def _kind(self, type_name: str, name: str, path: str) -> str:
+        problem = self.vocabulary.check(type_name, name, "") if "." in name else None
+        spec = self.vocabulary.types[type_name].fields.get(name.partition(".")[0])
+        if spec is None:
+            raise LanguageError(path, f'unknown field "{name}" of {type_name}{did_you_mean(name, self.vocabulary.types[type_name].fields)}')
+        if problem:
+            raise LanguageError(path, problem)
+        part = name.partition(".")[2]
+        return SUBFIELDS[spec.type][part] if part else spec.type
+
+    def _constant(self, type_name: str, name: str, kind: str, value: Any, path: str) -> Scalar:
+        if "." not in name:
+            problem = self.vocabulary.check(type_name, name, value)
+            if problem:
+                raise LanguageError(path, problem)
+            value = self.vocabulary.coerce(type_name, name, value)
+        elif kind == "str":
+            value = str(value)
+        if kind == "version":
+            parts = parse_version(str(value))
+            if parts is None:
+                raise LanguageError(path, "must be a version")
+            return parts.order
+        if isinstance(value, str | int):
+            return value
+        raise LanguageError(path, "must be one value")
+
+    # --- conclusions -----------------------------------------------------------------------------------------------
+
+    def _conclusion(self, rule_id: str, data: Mapping[str, Any], types: Mapping[str, str], path: str) -> Conclusion:
+        if data.get("fact") is not None:
+            if data.get("cause") or data.get("evidence") or len(data["fact"]) != 1:
+                raise LanguageError(path, "concludes either one fact or evidence for a cause")
+            ((type_name, fields),) = data["fact"].items()
+            return self._derived(type_name, fields, types, f"{path}.fact.{type_name}")
+        if not data.get("cause") or not data.get("evidence"):
+            raise LanguageError(path, "needs `fact`, or `cause` with `evidence`")
+        about = data.get("about")
+        fields = {"cause": data["cause"], "word": data["evidence"], "rule": rule_id} | ({"about": about} if about else {})
+        return self._derived("evidence", fields, types, path)
+
+    def _derived(self, type_name: str, fields: Mapping[str, Any], types: Mapping[str, str], path: str) -> Conclusion:
+        spec = self.vocabulary.types.get(type_name)
+        if spec is None or spec.kind != "derived":
+            raise LanguageError(path, f'"{type_name}" is not a derived type{did_you_mean(type_name, [n for n, t in self.vocabulary.types.items() if t.kind == "derived"])}')
+        result: dict[str, Scalar | Ref] = {}
+        for name, value in fields.items():
+            field = f"{path}.{name}"
+            reference = _reference(value)
+            if reference is not None:
+                result.update(self._copied(type_name, name, reference, types, field))
+                continue
+            problem = self.vocabulary.check(type_name, name, value)
+            if problem:
+                raise LanguageError(field, problem)
+            result.update(self.vocabulary.lower_fields(type_name, {name: self.vocabulary.coerce(type_name, name, value)}))
+        return Conclusion(type_name, result)
+
+    def _copied(self, type_name: str, name: str, reference: _Reference, types: Mapping[str, str], path: str) -> dict[str, Ref]:
+        source_type = types.get(reference.alias)
+        if source_type is None:
+            raise LanguageError(path, f'unknown alias "${reference.alias}"{did_you_mean(reference.alias, types)}')
+        source = self._kind(source_type, reference.field, path)
+        target = self._kind(type_name, name, path)
+        if target in SUBFIELDS and source != target:
+            raise LanguageError(path, f"a {target} field cannot be filled from {source}")
+        if target not in SUBFIELDS and (target in ("int", "bool")) != (source in ("int", "bool", "sm")):
+            raise LanguageError(path, f"a {target} field cannot be filled from {source}")
+        column = reference.field.replace(".", "__")
+        parts = {f"{name}__{p}": Ref(reference.alias, f"{column}__{p}") for p in _parts(target)}
+        return {name: Ref(reference.alias, column), **parts}
+
+
+def _parts(kind: str) -> tuple[str, ...]:
+    return (*SUBFIELDS[kind], "n", "release__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+
+
+def _column(name: str, kind: str) -> str:
+    """The row's column that a comparison uses: versions compare by their ordered integer."""
+    column = name.replace(".", "__")
+    return f"{column}__n" if kind == "version" else column
+
+
+def _comparable(kind: str) -> str:
+    return {"version": "version", "int": "int", "sm": "int", "bool": "bool"}.get(kind, "text")
+
+
+def _is_negated(body: Any) -> bool:
+    return isinstance(body, dict) and set(body) == {"not"}
+
+
+def _operators(wanted: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(wanted, dict):
+        yield "eq", wanted
+        return
+    for word, value in wanted.items():
+        if word in _ORDER:
+            yield _ORDER[word], value
+        elif word == "not":
+            yield "ne", value
+        elif word in ("any_of", "none_of") and isinstance(value, list):
+            yield ("in" if word == "any_of" else "not_in"), value
+        elif word == "known" and value is True:
+            yield "known", True
+        else:
+            raise LanguageError(path, f'unknown test "{word}"{did_you_mean(str(word), [*_ORDER, "not", "any_of", "none_of", "known"])}')
+
+
+def _reference(value: Any) -> _Reference | None:
+    match = _REF.match(value) if isinstance(value, str) else None
+    return _Reference(match.group(1), match.group(2)) if match else None
+
+
+def _aliases(body: Any) -> set[str]:
+    """The aliases that a pattern refers to."""
+    if isinstance(body, dict):
+        return set().union(*(_aliases(v) for v in body.values())) if body else set()
+    reference = _reference(body)
+    return {reference.alias} if reference else set()

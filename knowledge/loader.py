@@ -1,0 +1,234 @@
+"""Loading the knowledge: files to one checked, compiled, immutable `Knowledge`, through a hash-checked cache.
+
+May live here: reading of the folder, compilation and the cache. Must not: checks beyond those that loading needs
+(`checker.py` has the rest) and any content.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..engine.ir import Conclusion, Join, Pattern, Ref, Row, Rule, Test
+from ..facts import Scalar
+from .problems import KnowledgeError, Problems
+from .vocabulary import Vocabulary, load_vocabulary
+
+if TYPE_CHECKING:
+    from .names import GpuNames
+
+FOLDER = Path(__file__).resolve().parent
+# Part of the cache's key: raise it when the compiled form changes without a change of the files.
+CACHE_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Everything that is known, compiled. Shared by all sessions and threads.
+
+    rules, fixes, causes, symptoms, questions: the files' content by id, as plain dictionaries; `file` is added.
+    ir: the engine's rules. static: the catalogs as rows; static_sources: for each row (url, title, confidence).
+    signatures: the entries for `Signatures.compile`. version: newest retrieval date and a digest of all files.
+    """
+
+    vocabulary: Vocabulary
+    rules: Mapping[str, dict[str, Any]]
+    fixes: Mapping[str, dict[str, Any]]
+    causes: Mapping[str, dict[str, Any]]
+    symptoms: Mapping[str, dict[str, Any]]
+    questions: Mapping[str, dict[str, Any]]
+    signatures: tuple[dict[str, Any], ...]
+    ir: tuple[Rule, ...]
+    static: tuple[Row, ...]
+    static_sources: tuple[tuple[str, str, str], ...]
+    names: GpuNames
+    version: str
+    retrieved: Mapping[str, str] = field(default_factory=dict)
+
+    @functools.cached_property
+    def patterns(self) -> dict[str, Rule]:
+        """The engine's rules by id."""
+        return {rule.id: rule for rule in self.ir}
+
+
+def load_knowledge(overlay: Path | None = None, *, use_cache: bool = True) -> Knowledge:
+    """The shipped knowledge, with the files of `overlay` added or put in place of those of the same relative name.
+
+    Raises KnowledgeError with every fault (file, line, field).
+    """
+    return _load(str(overlay) if overlay else None, use_cache)
+
+
+@functools.lru_cache(maxsize=4)
+def _load(overlay: str | None, use_cache: bool) -> Knowledge:
+    files = knowledge_files(Path(overlay) if overlay else None)
+    contents = {name: path.read_bytes() for name, path in files.items()}
+    digest = _digest(contents)
+    cached = _read_cache(digest) if use_cache else None
+    if cached is None:
+        cached = _compile(files, digest)
+        if use_cache:
+            _write_cache(digest, cached)
+    return _restore(cached, files)
+
+
+def knowledge_files(overlay: Path | None) -> dict[str, Path]:
+    """The YAML files by their name relative to the knowledge folder, an overlay's in place of the shipped ones."""
+    files: dict[str, Path] = {}
+    for folder in (FOLDER, overlay):
+        if folder is None:
+            continue
+        if not folder.is_dir():
+            problems = Problems()
+            problems.add(folder, 0, "", "is not a folder")
+            problems.raise_if_any()
+        for base, folders, names in os.walk(folder):
+            folders[:] = sorted(n for n in folders if not n.startswith((".", "_")))
+            for name in names:
+                if name.endswith(".yaml"):
+                    path = Path(base, name)
+                    files[path.relative_to(folder).as_posix()] = path
+    return dict(sorted(files.items()))
+
+
+def _digest(contents: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256(f"{CACHE_FORMAT}:{sys.version_info[:2]}".encode())
+    for source in sorted(FOLDER.glob("*.py")):
+        stat = source.stat()
+        digest.update(f"{source.name}:{stat.st_size}:{stat.st_mtime_ns}".encode())
+    for name, data in contents.items():
+        digest.update(f"{name}:{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+# --- compilation --------------------------------------------------------------------------------------------------------
+
+
+def _compile(files: Mapping[str, Path], digest: str) -> dict[str, Any]:
+    from .build import compile_knowledge
+
+    problems = Problems()
+    document = compile_knowledge(files, problems)
+    problems.raise_if_any()
+    document["version"] = f"{max(document['retrieved'].values(), default='unknown')}+{digest[:8]}"
+    return document
+
+
+def _restore(document: Mapping[str, Any], files: Mapping[str, Path]) -> Knowledge:
+    from .names import GpuName, GpuNames
+
+    names = GpuNames(GpuName(*entry) for entry in document["names"])
+    problems = Problems()
+    plain = load_vocabulary(files["vocabulary.yaml"], problems) if "vocabulary" not in document else _vocabulary(document["vocabulary"])
+    vocabulary = Vocabulary(plain.types, names.identify)
+    sources = document["sources"]
+    static: list[Row] = []
+    static_sources: list[tuple[str, str, str]] = []
+    for type_name, fields, source, confidence in document["static"]:
+        static.append((type_name, fields))
+        url, title = sources[source]
+        static_sources.append((url, title, confidence))
+    return Knowledge(
+        vocabulary=vocabulary,
+        rules=document["rules"],
+        fixes=document["fixes"],
+        causes=document["causes"],
+        symptoms=document["symptoms"],
+        questions=document["questions"],
+        signatures=tuple(document["signatures"]),
+        ir=tuple(_rule_from(r) for r in document["ir"]),
+        static=tuple(static),
+        static_sources=tuple(static_sources),
+        names=names,
+        version=document["version"],
+        retrieved=document["retrieved"],
+    )
+
+
+# --- the IR and the vocabulary as JSON ------------------------------------------------------------------------------------
+
+
+def rule_to_json(rule: Rule) -> list[Any]:
+    """A rule as nested lists."""
+    patterns = [[p.alias, p.type, [[t.field, t.op, list(t.value) if isinstance(t.value, tuple) else t.value] for t in p.tests], [[j.field, j.op, j.alias, j.other] for j in p.joins], p.negated] for p in rule.patterns]
+    conclusions = [[c.type, {k: [v.alias, v.field] if isinstance(v, Ref) else v for k, v in c.fields.items()}] for c in rule.conclusions]
+    return [rule.id, rule.group, patterns, conclusions]
+
+
+def _rule_from(data: list[Any]) -> Rule:
+    name, group, patterns, conclusions = data
+    return Rule(
+        name,
+        tuple(Pattern(a, t, tuple(Test(f, o, tuple(v) if isinstance(v, list) else v) for f, o, v in tests), tuple(Join(*j) for j in joins), n) for a, t, tests, joins, n in patterns),
+        tuple(Conclusion(t, {k: Ref(*v) if isinstance(v, list) else v for k, v in fields.items()}) for t, fields in conclusions),
+        group,
+    )
+
+
+def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
+    """The vocabulary as nested lists."""
+    return {t.name: [t.kind, list(t.identity), t.domain, t.closed_by, t.about, [[f.name, f.type, list(f.values)] for f in t.fields.values()]] for t in vocabulary.types.values()}
+
+
+def _vocabulary(data: Mapping[str, Any]) -> Vocabulary:
+    from .vocabulary import FieldSpec, TypeSpec
+
+    types = {}
+    for name, (kind, identity, domain, closed_by, about, fields) in data.items():
+        specs = {f: FieldSpec(f, t, tuple(v)) for f, t, v in fields}
+        types[name] = TypeSpec(name, kind, specs, tuple(identity), domain, closed_by, about)
+    return Vocabulary(types)
+
+
+# --- the cache ------------------------------------------------------------------------------------------------------------
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return Path(base, "gpurules") if base else Path.home() / ".cache" / "gpurules"
+
+
+def _read_cache(digest: str) -> dict[str, Any] | None:
+    """The compiled document of exactly these files, None where there is none or it cannot be read."""
+    try:
+        document = json.loads((_cache_folder() / f"knowledge-{digest[:32]}.json").read_bytes())
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return document if isinstance(document, dict) and document.get("digest") == digest else None
+
+
+def _write_cache(digest: str, document: Mapping[str, Any]) -> None:
+    """Store the document for the owner only; a folder that cannot be written costs time, not the answer."""
+    try:
+        folder = _cache_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for old in _stale(folder.glob("knowledge-*.json"), keep=4):
+            old.unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, prefix="knowledge-", suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({**document, "digest": digest}, file, separators=(",", ":"), ensure_ascii=False)
+        os.replace(name, folder / f"knowledge-{digest[:32]}.json")
+    except (OSError, RuntimeError):
+        return
+
+
+def _stale(paths: Iterable[Path], keep: int) -> list[Path]:
+    newest_first = sorted(paths, key=lambda p: p.stat().st_mtime, reverse=True)
+    return newest_first[keep - 1 :]
+
+
+def scalar_fields(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """A plain copy, in a fixed order, for comparison and storage."""
+    return dict(sorted(fields.items()))
+
+
+__all__ = ["FOLDER", "Knowledge", "KnowledgeError", "knowledge_files", "load_knowledge", "rule_to_json", "scalar_fields", "vocabulary_to_json"]

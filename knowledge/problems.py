@@ -1,0 +1,56 @@
+"""What is wrong with a knowledge or facts file, said once and precisely.
+
+May live here: the problem record, its collector and the error that carries them. Must not: any check.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One fault: `file:line: field: message`."""
+
+    file: str
+    line: int
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        """The form that users and editors read."""
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {self.field}: {self.message}" if self.field else f"{where}: {self.message}"
+
+
+class KnowledgeError(Exception):
+    """Raised with every problem at once, so that nobody fixes a file fault by fault."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(str(p) for p in self.problems))
+
+
+class Problems:
+    """Collects problems while loading goes on."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+
+    def add(self, file: Path | str, line: int, field: str, message: str) -> None:
+        """Record one problem."""
+        self.found.append(Problem(str(file), line, field, message))
+
+    def raise_if_any(self) -> None:
+        """Raise KnowledgeError where something was recorded."""
+        if self.found:
+            raise KnowledgeError(self.found)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean "x"?` for the nearest known name, or nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f'; did you mean "{near[0]}"?' if near else ""

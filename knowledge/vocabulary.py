@@ -1,0 +1,194 @@
+"""The vocabulary: which fact types and fields exist, and how a fact becomes a row that engines compare.
+
+May live here: the vocabulary's model, its loading, type checks and the lowering of facts to rows. Must not: any fact
+type by name; the names are data in `vocabulary.yaml`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..engine.ir import Row
+from ..facts import Fact, Scalar
+from .problems import Problems, did_you_mean
+from .versions import parse_version
+from .yamlnodes import Node, load
+
+FIELD_TYPES = ("str", "int", "bool", "version", "gpu_name", "sm", "enum", "conda_build")
+# The sub-fields that lowering adds to a field of a type, each with the type of its value.
+SUBFIELDS: dict[str, dict[str, str]] = {
+    "version": {"public": "str", "local": "str", "release": "version", "major": "int"},
+    "gpu_name": {"product": "str", "label": "str"},
+    "sm": {"major": "int", "minor": "int"},
+    "conda_build": {"accelerator": "str"},
+}
+KINDS = ("observed", "catalog", "derived")
+_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_SM = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)[af]?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """A field: its type, the values of an enum and what it means."""
+
+    name: str
+    type: str
+    values: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSpec:
+    """A fact type: who makes it, its fields and how its absence may be known."""
+
+    name: str
+    kind: str
+    fields: Mapping[str, FieldSpec]
+    identity: tuple[str, ...] = ()
+    domain: str = ""
+    closed_by: str = ""
+    about: str = ""
+
+    @property
+    def open_world(self) -> bool:
+        """Whether its absence may be concluded only under a coverage fact."""
+        return self.kind == "observed" and self.domain not in ("", "coverage")
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """All fact types; `identify` resolves a GPU name to the catalog's product, or None."""
+
+    types: Mapping[str, TypeSpec]
+    identify: Callable[[str], str | None] = field(default=lambda _text: None)
+
+    def check(self, type_name: str, name: str, value: object) -> str | None:
+        """What is wrong with `value` for that field, or None. `name` may be a sub-field (`version.local`)."""
+        spec = self.types.get(type_name)
+        if spec is None:
+            return f'unknown type "{type_name}"{did_you_mean(type_name, self.types)}'
+        base, _, sub = name.partition(".")
+        field_spec = spec.fields.get(base)
+        if field_spec is None:
+            return f'unknown field "{base}" of {type_name}{did_you_mean(base, spec.fields)}'
+        if sub:
+            subs = SUBFIELDS.get(field_spec.type, {})
+            return None if sub in subs else f'"{base}" has no part "{sub}"{did_you_mean(sub, subs)}'
+        return _value_problem(field_spec, value)
+
+    def coerce(self, type_name: str, name: str, value: Scalar) -> Scalar:
+        """The value in the field's own type: versions and text as str, compute capabilities as integers."""
+        kind = self.types[type_name].fields[name].type
+        if kind == "sm" and not isinstance(value, int):
+            return parse_sm(value) or 0
+        if kind in ("str", "version", "gpu_name", "enum", "conda_build"):
+            return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+        return value
+
+    def lower(self, fact: Fact) -> Row:
+        """The fact as a row: its fields, and the sub-fields that comparisons need."""
+        return fact.type, self.lower_fields(fact.type, fact.fields)
+
+    def lower_fields(self, type_name: str, fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
+        """The fields of one type with their sub-fields (`version__n`, `sm__major`, `name__product`)."""
+        specs = self.types[type_name].fields
+        row: dict[str, Scalar] = {}
+        for name, value in fields.items():
+            row[name] = value
+            spec = specs.get(name)
+            if spec is not None and spec.type in SUBFIELDS:
+                row.update(self._parts(name, spec.type, value))
+        return row
+
+    def _parts(self, name: str, kind: str, value: Scalar) -> dict[str, Scalar]:
+        if kind == "sm":
+            number = int(value)
+            return {f"{name}__major": number // 10, f"{name}__minor": number % 10}
+        text = str(value)
+        if kind == "version":
+            parts = parse_version(text)
+            if parts is None:
+                return {}
+            return {
+                f"{name}__n": parts.order,
+                f"{name}__major": parts.major,
+                f"{name}__public": parts.public,
+                f"{name}__local": parts.local,
+                f"{name}__release": parts.release,
+                f"{name}__release__n": parts.release_order,
+            }
+        if kind == "gpu_name":
+            product = self.identify(text)
+            label: dict[str, Scalar] = {f"{name}__label": product or text}
+            return label | {f"{name}__product": product} if product else label
+        accelerator = conda_accelerator(text)
+        return {f"{name}__accelerator": accelerator} if accelerator else {}
+
+
+def parse_sm(text: str) -> int | None:
+    """`8.9`, `sm_89`, `89` or `12.0` as 89 or 120."""
+    match = _SM.match(text.strip())
+    return int(match.group(1)) * 10 + int(match.group(2)) if match else None
+
+
+def conda_accelerator(build: str) -> str | None:
+    """What a conda build string says: `cpu_generic_py312…` is cpu, `cuda126_…` and `py3.11_cuda12.1_…` are cuda."""
+    words = re.split(r"[_\-]", build.lower())
+    for prefix in ("cuda", "rocm", "cpu"):
+        if any(w.startswith(prefix) for w in words):
+            return prefix
+    return None
+
+
+def _value_problem(spec: FieldSpec, value: object) -> str | None:
+    if spec.type == "bool":
+        return None if isinstance(value, bool) else f'"{spec.name}" must be true or false'
+    if spec.type == "int":
+        good = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
+        return None if good else f'"{spec.name}" must be a whole number'
+    if isinstance(value, bool | dict | list) or value is None:
+        return f'"{spec.name}" must be one value'
+    if spec.type == "sm":
+        return None if isinstance(value, int) or parse_sm(str(value)) else f'"{spec.name}" must be a compute capability such as 8.9'
+    if spec.type == "version":
+        return None if parse_version(str(value)) else f'"{spec.name}" must be a version'
+    if spec.type == "enum" and str(value) not in spec.values:
+        return f'"{spec.name}" must be one of {", ".join(spec.values)}{did_you_mean(str(value), spec.values)}'
+    return None
+
+
+def load_vocabulary(path: Path, problems: Problems) -> Vocabulary:
+    """Read `vocabulary.yaml`; faults are recorded in `problems`."""
+    root = load(path, problems, path.name)
+    types: dict[str, TypeSpec] = {}
+    section = root.get("types") if root else None
+    for key, node in section.pairs() if section else ():
+        if not _NAME.match(key.text):
+            problems.add(key.file, key.line, key.text, "a type's name is lower case with underscores")
+            continue
+        types[key.text] = _read_type(key.text, node, problems)
+    return Vocabulary(types)
+
+
+def _read_type(name: str, node: Node, problems: Problems) -> TypeSpec:
+    kind = _text(node, "kind")
+    if kind not in KINDS:
+        problems.add(node.file, node.line, f"{name}.kind", f"must be one of {', '.join(KINDS)}")
+    fields: dict[str, FieldSpec] = {}
+    listed = node.get("fields")
+    for key, value in listed.pairs() if listed else ():
+        values = value.get("values")
+        spec = FieldSpec(key.text, _text(value, "type"), tuple(v.text for v in values.elements()) if values else (), _text(value, "about"))
+        if spec.type not in FIELD_TYPES:
+            problems.add(key.file, key.line, f"{name}.{key.text}", f'unknown field type "{spec.type}"{did_you_mean(spec.type, FIELD_TYPES)}')
+        fields[key.text] = spec
+    identity = node.get("identity")
+    return TypeSpec(name, kind, fields, tuple(i.text for i in identity.elements()) if identity else (), _text(node, "domain"), _text(node, "closed_by"), _text(node, "about"))
+
+
+def _text(node: Node, key: str) -> str:
+    found = node.get(key)
+    return found.text if found is not None and found.kind == "scalar" else ""

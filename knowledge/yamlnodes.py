@@ -1,0 +1,121 @@
+"""YAML with line numbers: files become a tree of nodes that remember where they stand.
+
+May live here: parsing and the node model. Must not: any meaning of the content.
+
+Why not `yaml.safe_load`: it loses lines, keeps the last of duplicate keys in silence and turns the version 12.10 into
+the number 12.1. Here a plain scalar is an integer only when it is all digits, a boolean only as true/false, else text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..facts import Scalar
+from .problems import Problems
+
+_INT = re.compile(r"-?(?:0|[1-9]\d*)\Z")
+_Loader: Any = getattr(yaml, "CLoader", yaml.Loader)
+MAX_DEPTH = 40
+
+
+@dataclass(slots=True)
+class Node:
+    """A mapping, list or scalar of a YAML file; `line` is 1-based."""
+
+    file: str
+    line: int
+    kind: str  # "map" | "list" | "scalar"
+    text: str = ""
+    quoted: bool = False
+    items: list[Node] | None = None
+    keys: list[Node] | None = None
+
+    def get(self, key: str) -> Node | None:
+        """The value under a key of a mapping, None where absent or where this is no mapping."""
+        for name, value in self.pairs():
+            if name.text == key:
+                return value
+        return None
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """Key and value nodes of a mapping; nothing for other kinds."""
+        if self.kind == "map":
+            yield from zip(self.keys or (), self.items or (), strict=True)
+
+    def elements(self) -> list[Node]:
+        """The elements of a list; nothing for other kinds."""
+        return list(self.items or ()) if self.kind == "list" else []
+
+    def scalar(self) -> Scalar:
+        """The scalar's value: int and bool only where written plainly, else text."""
+        if not self.quoted:
+            if self.text in ("true", "false"):
+                return self.text == "true"
+            if _INT.match(self.text) and len(self.text) < 16:
+                return int(self.text)
+        return self.text
+
+    def plain(self) -> Any:
+        """Plain dicts, lists and scalars."""
+        if self.kind == "map":
+            return {key.text: value.plain() for key, value in self.pairs()}
+        if self.kind == "list":
+            return [item.plain() for item in self.items or ()]
+        return self.scalar()
+
+
+def parse(text: str, file: str, problems: Problems) -> Node | None:
+    """The document's root, None where it is empty or no YAML (then a problem is recorded)."""
+    try:
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problems.add(file, mark.line + 1 if mark else 0, "", f"not YAML: {getattr(error, 'problem', None) or 'unreadable'}")
+        return None
+    except (RecursionError, ValueError) as error:
+        problems.add(file, 0, "", f"not YAML: {type(error).__name__}")
+        return None
+    return None if root is None else _convert(root, file, problems, 0)
+
+
+def load(path: Path, problems: Problems, name: str | None = None) -> Node | None:
+    """Parse a UTF-8 file; `name` is what errors call it (default: the path)."""
+    shown = name or str(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        problems.add(shown, 0, "", f"cannot be read: {error.__class__.__name__}")
+        return None
+    return parse(text, shown, problems)
+
+
+def _convert(node: Any, file: str, problems: Problems, depth: int) -> Node:
+    line = node.start_mark.line + 1
+    if depth > MAX_DEPTH:
+        problems.add(file, line, "", f"nested deeper than {MAX_DEPTH} levels")
+        return Node(file, line, "scalar")
+    if isinstance(node, yaml.ScalarNode):
+        return Node(file, line, "scalar", text=node.value, quoted=bool(node.style))
+    if isinstance(node, yaml.SequenceNode):
+        return Node(file, line, "list", items=[_convert(n, file, problems, depth + 1) for n in node.value])
+    keys: list[Node] = []
+    values: list[Node] = []
+    seen: set[str] = set()
+    for key, value in node.value:
+        name = _convert(key, file, problems, depth + 1)
+        if name.kind != "scalar":
+            problems.add(file, name.line, "", "a key must be a plain name")
+            continue
+        if name.text in seen:
+            problems.add(file, name.line, name.text, "given twice")
+            continue
+        seen.add(name.text)
+        keys.append(name)
+        values.append(_convert(value, file, problems, depth + 1))
+    return Node(file, line, "map", keys=keys, items=values)

@@ -1,0 +1,136 @@
+"""Live probes: what this machine (or a folder that stands for one) says of itself.
+
+May live here: which probes there are, their time limits, and running them at once. Must not: any reading itself.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...facts import Fact
+from ..runner import Runner, SystemRunner
+from . import environment, host, interpreter, modules, nvml, pci, smi
+from .source import Machine, ProbeError, Stating
+
+__all__ = ["collect"]
+
+_SYSTEMS = {"Linux": "linux", "Windows": "windows", "Darwin": "macos"}
+_NVML_LIMIT_S = 5.0
+_INTERPRETER_LIMIT_S = 10.0
+# What a child may use beyond its limit for being stopped and read.
+_MARGIN_S = 0.3
+
+Probe = Callable[[Machine, float], list[Fact]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One probe: its name in provenance, its system (empty: all), and its work within a number of seconds."""
+
+    name: str
+    work: Probe
+    linux_only: bool = False
+
+
+class _Run(threading.Thread):
+    """One probe at work; a daemon, so that one stuck inside the kernel cannot keep the process alive."""
+
+    def __init__(self, task: _Task, machine: Machine, limit_s: float) -> None:
+        super().__init__(name=f"gpurules-probe-{task.name}", daemon=True)
+        self._task = task
+        self._machine = machine
+        self._limit_s = limit_s
+        self._facts: list[Fact] | None = None
+
+    def run(self) -> None:
+        self._facts = _guarded(self._task.name, self._task.work, self._machine, self._limit_s)
+
+    def facts(self) -> list[Fact]:
+        """What the probe found, or its time-out."""
+        if self._facts is None:
+            return [Stating(self._task.name).failure(ProbeError("timeout", f"{self._limit_s:g} s"))]
+        return self._facts
+
+
+def collect(
+    root: Path = Path("/"),
+    runner: Runner | None = None,
+    python: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    limit_s: float = 8.0,
+) -> list[Fact]:
+    """All facts of the live probes, in a fixed order of probes; never raises.
+
+    root: the folder that stands for / in sysfs, procfs, /etc and /dev.
+    runner: how commands are run; by default on this machine with `environ`.
+    python: the interpreter that runs torch; by default the active virtual or conda environment, else this one.
+    limit_s: seconds for all probes together; a probe that needs longer gives a `probe_failure`.
+    """
+    variables = dict(os.environ if environ is None else environ)
+    machine = Machine(
+        root=root,
+        runner=runner or SystemRunner(variables),
+        environ=variables,
+        system=_SYSTEMS.get(platform.system(), "linux"),
+        python=python,
+    )
+    deadline = time.monotonic() + limit_s
+    tasks = [task for task in _TASKS if machine.system == "linux" or not task.linux_only]
+    # The slow ones wait for children, so they start first and the quick ones read meanwhile.
+    runs = [_Run(task, machine, limit_s) for task in tasks]
+    for run in sorted(runs, key=lambda run: run.name not in _SLOW):
+        run.start()
+    for run in runs:
+        run.join(max(0.0, deadline - time.monotonic()))
+    return [fact for run in runs for fact in run.facts()]
+
+
+def _guarded(name: str, work: Probe, machine: Machine, limit_s: float) -> list[Fact]:
+    """The probe's facts; whatever goes wrong becomes a fact as well."""
+    try:
+        return work(machine, limit_s)
+    except ProbeError as error:
+        return [Stating(name).failure(error)]
+    except PermissionError as error:
+        return [Stating(name).failure(ProbeError("permission", str(error.filename or "")))]
+    # The promise of `collect`: an odd machine must not stop the diagnosis.
+    except Exception as error:
+        return [Stating(name).failure(ProbeError("error", f"{type(error).__name__}: {error}"))]
+
+
+def _nvidia(machine: Machine, limit_s: float) -> list[Fact]:
+    """NVML, and nvidia-smi where NVML told nothing, in what is left of the time."""
+    end = time.monotonic() + limit_s
+    facts = _guarded("nvml", nvml.probe_nvml, machine, min(_NVML_LIMIT_S, limit_s - _MARGIN_S))
+    if not nvml.failed(facts):
+        return facts
+    return facts + _guarded("nvidia_smi", smi.probe_nvidia_smi, machine, end - time.monotonic() - _MARGIN_S)
+
+
+def _python(machine: Machine, limit_s: float) -> list[Fact]:
+    return interpreter.probe_interpreter(machine, min(_INTERPRETER_LIMIT_S, limit_s - _MARGIN_S))
+
+
+def _quick(probe: Callable[[Machine], list[Fact]]) -> Probe:
+    """A probe that only reads files and needs no limit of its own."""
+    return lambda machine, _limit_s: probe(machine)
+
+
+_TASKS = (
+    _Task("host", _quick(host.probe_os)),
+    _Task("cpu", _quick(host.probe_hardware)),
+    _Task("container", _quick(host.probe_container)),
+    _Task("pci", _quick(pci.probe_pci), linux_only=True),
+    _Task("modules", _quick(modules.probe_modules), linux_only=True),
+    _Task("device_nodes", _quick(modules.probe_device_nodes), linux_only=True),
+    _Task("nvml", _nvidia),
+    _Task("python", _python),
+    _Task("environment", _quick(environment.probe_environment)),
+)
+_SLOW = ("gpurules-probe-nvml", "gpurules-probe-python")

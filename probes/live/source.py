@@ -1,0 +1,91 @@
+"""What every live probe is given, and how it reads files and states facts.
+
+May live here: the probe's view of a machine, bounded reading, making facts. Must not: any single probe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from ...facts import Fact, Provenance, Scalar
+from ..runner import Runner
+
+# procfs refuses reads as large as the limit, so files are read in pieces.
+_MAX_PIECES = 64
+_PIECE = 1 << 16
+
+
+class ProbeError(Exception):
+    """A probe cannot do its work; `reason` is a value of `probe_failure.reason`."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(detail or reason)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine as a probe sees it.
+
+    root: the folder that stands for /; another one than / is a recorded or mounted machine.
+    system: linux, windows or macos.
+    python: the interpreter the user named, if any.
+    """
+
+    root: Path
+    runner: Runner
+    environ: Mapping[str, str]
+    system: str
+    python: str | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether system calls of this process speak of the same machine as `root`."""
+        return self.root == Path("/")
+
+    def path(self, name: str) -> Path:
+        """The place under the root of an absolute path of the machine."""
+        return self.root / name.lstrip("/")
+
+    def text(self, name: str) -> str | None:
+        """The text of a file of the machine without outer white space; None where it cannot be read."""
+        return read_text(self.path(name))
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file without outer white space and NULs; None where it cannot be read or is empty."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            data = b"".join(islice(iter(lambda: file.read(_PIECE), b""), _MAX_PIECES))
+    except OSError:
+        return None
+    return data.decode("utf-8", "replace").strip(" \t\r\n\0") or None
+
+
+def number(text: str | None) -> int | None:
+    """A plain decimal number, else None."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stating:
+    """Makes the facts of one probe; a field without a value (None) is left out."""
+
+    probe: str
+
+    def fact(self, kind: str, reader: str, **fields: Scalar | None) -> Fact:
+        """A fact read from `reader` (a file or command); `class_` stands for the field `class`."""
+        known = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
+        return Fact(kind, known, (Provenance("probe", self.probe, reader=reader),))
+
+    def coverage(self, domain: str, reader: str, *, complete: bool = True) -> Fact:
+        """That the probe looked at all (or part) of a domain."""
+        return self.fact("coverage", reader, domain=domain, complete=complete)
+
+    def failure(self, error: ProbeError) -> Fact:
+        """That the probe could not do its work."""
+        return self.fact("probe_failure", "", probe=self.probe, reason=error.reason, detail=error.detail or None)
