@@ -8,7 +8,9 @@ Exit status: 0 nothing at or above --fail-on, 1 something, 2 usage, input or too
 
 from __future__ import annotations
 
+import errno
 import functools
+import io
 import os
 import shutil
 import stat
@@ -101,11 +103,10 @@ def common_options(function: _F) -> _F:
         quiet: bool,
         **options: Any,
     ) -> Any:
-        from .report.messages import locale_lang
-
+        form: Literal["text", "json"] = "json" if as_json else format_
         common = Common(
-            format="json" if as_json else format_,
-            lang=lang or locale_lang(),
+            format=form,
+            lang=_language(lang, form),
             engine=engine,
             knowledge=knowledge,
             today=today.date() if today else None,
@@ -132,6 +133,20 @@ def common_options(function: _F) -> _F:
     ):
         with_common = option(with_common)
     return cast(_F, with_common)
+
+
+def _language(wanted: Literal["en", "zh"] | None, form: Literal["text", "json"]) -> Literal["en", "zh"]:
+    """The language asked for, else the locale's. Where stdout cannot show Chinese, asking for it means UTF-8."""
+    from .report.layout import can_show
+    from .report.messages import locale_lang
+
+    lang = wanted or locale_lang()
+    if lang == "zh" and form == "text" and not can_show("中文", _encoding()):
+        if wanted is None:
+            return "en"
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")
+    return lang
 
 
 def _input_options(function: _F) -> _F:
@@ -175,15 +190,25 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
 )
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Will this GPU, driver, system and PyTorch build work together; if not, why, and what exactly to do."""
+    _help_without_command(context)
 
 
-@cli.command()
+def _help_without_command(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(2)
+
+
+@cli.command(short_help="Find what is wrong and what to do about it.")
 @_input_options
 @click.option("--question", metavar="TEXT", help="What you want to know, in your words.")
 @click.option(
@@ -235,7 +260,7 @@ def diagnose(
     context.exit(report.exit_status(fail_on))
 
 
-@cli.command()
+@cli.command(short_help="Say which torch to install.")
 @_input_options
 @click.option("--python", "target_python", metavar="VERSION", help="For this Python, such as 3.12.")
 @click.option(
@@ -272,7 +297,7 @@ def recommend(
     context.exit(result.exit_status())
 
 
-@cli.command()
+@cli.command(short_help="Explain a finding, fix or fact.")
 @click.argument("target", default="1")
 @click.option("--in", "source", default="last", metavar="REPORT.json|last", help="The report to explain.")
 @common_options
@@ -289,7 +314,7 @@ def why(target: str, source: str, common: Common) -> None:
         _emit(render_proofs(proofs, lang=common.lang, look=_look(), detail=common.detail))
 
 
-@cli.command()
+@cli.command(short_help="Print what can be seen of this machine.")
 @click.option("--python", metavar="PATH", help="The interpreter that runs torch.")
 @click.option("--save", "target", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there.")
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Replace names, addresses and serials.")
@@ -317,9 +342,11 @@ def probe(python: str | None, target: Path | None, redact: bool, show_redactions
 # --- the knowledge ------------------------------------------------------------------------------------------------
 
 
-@cli.group()
-def rules() -> None:
+@cli.group(invoke_without_command=True)
+@click.pass_context
+def rules(context: click.Context) -> None:
     """List, show, check and test the rules."""
+    _help_without_command(context)
 
 
 @rules.command("list")
@@ -348,7 +375,7 @@ def rules_show(rule_id: str, common: Common) -> None:
         _emit_lines([f"# {rule.path}", *rule.text.splitlines()])
 
 
-@rules.command("check")
+@rules.command("check", short_help="Check a knowledge folder.")
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @common_options
 @click.pass_context
@@ -434,17 +461,17 @@ def _names(paths: Sequence[str]) -> dict[str, str]:
     short = {path: Path(path).name or path for path in dict.fromkeys(paths)}
     taken = list(short.values())
     names = {path: name if taken.count(name) == 1 else path for path, name in short.items()}
-    return {path: "stdin" if path == "-" else _shown(name) for path, name in names.items()}
+    return {path: _shown(name) for path, name in names.items()}
 
 
 def _shown(path: str) -> str:
-    return click.format_filename(path)
+    return "stdin" if path == "-" else click.format_filename(path)
 
 
 def _read(path: str) -> bytes:
     try:
         if path == "-":
-            data = sys.stdin.buffer.read(MAX_INPUT + 1)
+            data = sys.stdin.buffer.read(MAX_INPUT + 1) if sys.stdin else b""
         else:
             with open(path, "rb") as file:
                 if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -463,24 +490,24 @@ def _refuse_large(path: str, size: int) -> None:
         raise Failure(f"{_shown(path)}: too large, the limit is {MAX_INPUT // 1024 // 1024} MiB")
 
 
-def _reason(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
 
 
 def _saved_report(source: str) -> Report:
     from .report.state import last_report_path, load_report
 
-    path = last_report_path() if source == "last" else Path(source)
+    name = _shown(source)
     try:
-        _refuse_large(str(path), path.stat().st_size)
+        path = last_report_path() if source == "last" else Path(source)
+        _refuse_large(name, path.stat().st_size)
         return load_report(path)
-    except FileNotFoundError as error:
-        hint = "no report was kept yet; run gpurules diagnose first" if source == "last" else "no such file"
-        raise Failure(hint if source == "last" else f"{_shown(source)}: {hint}") from error
-    except OSError as error:
-        raise Failure(f"{_shown(str(path))}: {_reason(error)}") from error
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home folder
+        if source == "last":
+            raise Failure("no report was kept here; run gpurules diagnose first, or name one with --in") from error
+        raise Failure(f"{name}: {_reason(error)}") from error
     except ValueError as error:
-        raise Failure(f"{_shown(str(path))}: this is no report of gpurules (schema gpurules.report/1)") from error
+        raise Failure(f"{name}: this is no report of gpurules (schema gpurules.report/1)") from error
 
 
 # --- output -------------------------------------------------------------------------------------------------------
@@ -500,7 +527,9 @@ def _look() -> Look:
     from .report.layout import Look
 
     low, high = _WIDTHS
-    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    coloured = (
+        bool(sys.stdout) and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
     width = min(max(shutil.get_terminal_size().columns, low), high)
     return Look(width=width, colour=coloured, encoding=_encoding())
 
@@ -528,8 +557,13 @@ def _emit_lines(lines: Any) -> None:
 
 def _emit(text: str) -> None:
     """Write to stdout. A reader that went away (`| head`) is not an error: the rest is dropped in silence."""
+    if not sys.stdout:
+        return
     try:
         click.echo(text, nl=False, color=True)  # colours are decided in `_look`
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more as it ends
+        gone = isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
+        if not gone:
+            raise Failure(f"stdout: {_reason(error)}") from error

@@ -32,7 +32,7 @@ class RuleBase:
         order = levels(self.rules)
         self._codec = Codec(self.rules)
         static = tuple(static)
-        closing = _Program(self.rules, order, _closable(self.rules, static), self._codec, StaticRows(), closing=True)
+        closing = _Program(self.rules, order, closable(self.rules, static), self._codec, StaticRows(), closing=True)
         self._static = StaticRows.freeze(closing.run(static))
         everything = frozenset(range(len(self.rules)))
         self._program = _Program(self.rules, order, everything, self._codec, self._static)
@@ -42,7 +42,7 @@ class RuleBase:
         return self._program.run(rows)
 
 
-def _closable(rules: Sequence[Rule], static: Sequence[Row]) -> frozenset[int]:
+def closable(rules: Sequence[Rule], static: Sequence[Row]) -> frozenset[int]:
     """The rules without negation that static rows alone may fire."""
     reached = {type_ for type_, _ in static}
     found: set[int] = set()

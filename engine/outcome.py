@@ -3,21 +3,21 @@
 May live here: the deepest partial match of one rule. Must not: text for people, coverage of probes, GPUs.
 
 Positive patterns are tried in the rule's order, then negated ones. Where several partial matches come equally far, one
-that fails for something unknown is preferred, then the one with fewest false conditions, then the lowest row ids.
+that fails for something unknown is preferred, then the one with fewest false conditions, then the lowest row ids. A
+binding that one negated pattern certainly blocks is blocked, whatever is unknown about another.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..facts import Scalar
-from .analysis import ORDERING
 from .ir import Join, Pattern, Rule, Test
 from .memory import Justification, WorkingMemory
 from .rows import encode_value
+from .truth import holds
 
 State = Literal["fired", "not_applicable", "not_checked"]
 Reason = Literal["no_row", "test_false", "unknown_field", "blocked", "maybe_blocked"]
@@ -25,13 +25,6 @@ Reason = Literal["no_row", "test_false", "unknown_field", "blocked", "maybe_bloc
 # A rule may match thousands of catalog rows part of the way; what stops the first ones stops the others too.
 MAX_PARTIAL = 1000
 MAX_EXPLAINED = 20
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +66,6 @@ def outcome(rule: Rule, memory: WorkingMemory) -> Outcome:
     return _Search(rule, memory).run()
 
 
-def holds(op: str, value: Scalar | None, other: Any) -> bool | None:
-    """The truth of `value op other` under `ir.py`; None where a side is unknown."""
-    if value is None or other is None:
-        return None
-    if op == "known":
-        return True
-    if op in ("in", "not_in"):
-        return (encode_value(value) in {encode_value(v) for v in other}) is (op == "in")
-    if op in ORDERING:
-        return type(value) is int and type(other) is int and _COMPARE[op](value, other)
-    return (encode_value(value) == encode_value(other)) is (op == "eq")
-
-
 class _Search:
     """The search for the deepest partial match of one rule."""
 
@@ -106,18 +86,18 @@ class _Search:
         return self._negated(partial)
 
     def _negated(self, partial: list[tuple[int, ...]]) -> Outcome:
-        best: tuple[int, tuple[int, int, int], tuple[int, ...], int, _Failure] | None = None
+        """All positive patterns match; a binding that nothing certainly blocks explains better than one that is."""
+        best: tuple[tuple[int, int, tuple[int, ...]], int, _Failure] | None = None
         for bound in partial:
-            for depth, (position, pattern) in enumerate(self.negative):
-                failure = self._blocker(pattern, bound)
-                if failure is not None:
-                    candidate = (-depth, failure.rank, bound, position, failure)
-                    best = candidate if best is None or candidate[:3] < best[:3] else best
-                    break
-            else:
+            failures = [(position, f) for position, p in self.negative if (f := self._blocker(p, bound)) is not None]
+            if not failures:
                 return Outcome(self.rule.id, "fired", (), bound)
+            position, failure = next((f for f in failures if f[1].reason == "blocked"), failures[0])
+            rank = (failure.rank[0], -position, bound)
+            if best is None or rank < best[0]:
+                best = (rank, position, failure)
         assert best is not None
-        return self._report(best[3], best[4], best[2])
+        return self._report(best[1], best[2], best[0][2])
 
     def _report(self, position: int, failure: _Failure, matched: tuple[int, ...]) -> Outcome:
         unknown = failure.reason in ("no_row", "unknown_field", "maybe_blocked")

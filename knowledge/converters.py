@@ -12,16 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..facts import Scalar
-from .phrases import GpuFinder
+from .phrases import GpuFinder, with_lines
 from .vocabulary import parse_sm
 
 Outputs = dict[str, Scalar]
-MAX_COUNT = 1024
+MAX_COUNT = 128
 MAX_LISTED = 64
 
 _TRUE = frozenset(("true", "yes", "y", "on", "1", "enabled", "enable", "是", "有", "开", "开启", "已启用"))
 _FALSE = frozenset(("false", "no", "n", "off", "0", "disabled", "disable", "否", "无", "没有", "关", "关闭", "未启用"))
-_VERSION = re.compile(r"(?:\A|[\s=(vV])(\d{1,9}(?:\.\d{1,9}){0,3}(?:[.\-_]?(?:dev|alpha|beta|a|b|rc|post|u)[.\-_]?\d{1,9})?(?:\+[A-Za-z0-9.]{1,40})?)(?=[\s,;)/]|\Z)")
+_VERSION = re.compile(
+    r"(?:\A|[\s=(vV])(\d{1,9}(?:\.\d{1,9}){0,3}(?:[.\-_]?(?:dev|alpha|beta|a|b|rc|post|u)[.\-_]?\d{1,9})?"
+    r"(?:\+[A-Za-z0-9.]{1,40})?)(?:[\s,;)/]|\Z)"
+)
 _TWO_VERSIONS = re.compile(r"\d\s*(?:\bor\b|\bvs\b|->|→|\bto\b|\band\b|/|,|或|和)\s*v?\d", re.IGNORECASE)
 _RANGE = re.compile(r"[<>~!^]|\b(?:not|no|without)\b|没|未|不", re.IGNORECASE)
 _WHOLE = re.compile(r"(?:\A|[^\w.])(\d{1,9})(?=\s?[A-Za-z%]{0,5}(?:[^\w.]|\Z))")
@@ -31,24 +34,49 @@ _SIZE = re.compile(r"\A\s*(\d{1,9})(?:\.(\d{1,3}))?\s*([KMGT]?)(i?)(?:B|b)?(?:yt
 _MODEL_SIZE = re.compile(r"(?:\A|[^0-9.])(\d{1,4}(?:\.\d{1,2})?)\s?[bB](?:[^A-Za-z]|\Z)")
 _WINDOWS_DRIVER = re.compile(r"\d{2}\.\d{1,2}\.\d?(\d)\.(\d{2})(\d{2})\Z")
 _NAME_AND_VERSION = re.compile(r"\A\s*([A-Za-z][A-Za-z0-9._\-]{0,60})(?:\s*={1,3}\s*|\s+v?|@)(\d[^\s]{0,40})\s*\Z")
+_NAME_ONLY = re.compile(r"\s*[A-Za-z][-_.A-Za-z0-9]{1,60}\s*\Z")
 _ASSIGNMENT = re.compile(
-    r"(?:os\.environ\[\s*|os\.putenv\(\s*|os\.environ\.setdefault\(\s*|setenv\s+|export\s+|declare\s+-x\s+|set\s+|-e\s+|--env[ =]|\$env:|\A|[\s;])"
+    r"(?:os\.environ\[\s*|os\.putenv\(\s*|os\.environ\.setdefault\(\s*"
+    r"|setenv\s+|export\s+|declare\s+-x\s+|set\s+|-e\s+|--env[ =]|\$env:|\A|[\s;])"
     r"[\"']?([A-Z][A-Z0-9_]{1,60})[\"']?\s*(?:\]\s*)?[=:,]\s*(\"[^\"]{0,500}\"|'[^']{0,500}'|[^\s\"';,&)]{0,500})"
 )
 _TARGET = re.compile(r"\b(sm|compute)_(\d{2,3})[af]?\b")
 _VIRTUAL = re.compile(r"\A__([a-z]+)(?:=([^=]+))?(?:=(.+))?\Z")
-_VERSION_AFTER = r"[^A-Za-z\n]{0,3}(?:linux\s)?v?(\d{1,3}(?:\.\d{1,3}){0,2})"
+_VERSION_AFTER = r"[^A-Za-z0-9\n]{0,3}(?:linux\s)?v?(\d{1,3}(?:\.\d{1,3}){0,2})"
 
-_COUNT_WORDS = {"one": 1, "a": 1, "two": 2, "dual": 2, "three": 3, "four": 4, "quad": 4, "six": 6, "eight": 8, "sixteen": 16, "单": 1, "双": 2, "两": 2, "四": 4, "八": 8}
-_COUNT_FIRST = re.compile(r"\A\s*(?:(\d{1,4})\s*(?:[x×*]\s*|[张块个片]\s*|\s)|(one|a|two|dual|three|four|quad|six|eight|sixteen)\s|([单双两四八])[张块卡]?\s*)(?=\S)", re.IGNORECASE)
+_MAKERS = {
+    "nvidia": ("nvidia", "geforce", "英伟达"),
+    "amd": ("amd", "radeon"),
+    "intel": ("intel",),
+    "apple": ("apple",),
+}
+_FAMILIES = {
+    "windows": re.compile(r"\bwin(?:dows|32|64|1[01])?\b"),
+    "macos": re.compile(r"\bmac ?os\b|\bos ?x\b|\bdarwin\b"),
+    "linux": re.compile(r"linux|\bl4t\b"),
+}
+_COUNT_WORDS = {
+    "one": 1, "a": 1, "two": 2, "dual": 2, "three": 3, "four": 4, "quad": 4, "six": 6, "eight": 8, "sixteen": 16,
+    "单": 1, "双": 2, "两": 2, "四": 4, "八": 8,
+}  # fmt: skip
+_COUNT_FIRST = re.compile(
+    r"\A\s*(?:(\d{1,4})\s*(?:[x×*]\s*|[张块个片卡]\s*|\s)"
+    r"|(one|a|two|dual|three|four|quad|six|eight|sixteen)\s|([单双两四八])[张块卡]*\s*)(?=\S)",
+    re.IGNORECASE,
+)
 _COUNT_LAST = re.compile(r"\s*(?:\(\s*)?(?:[x×*]\s*(\d{1,4})|(\d{1,4})\s*[x×张块])(?:\s*\))?\s*\Z", re.IGNORECASE)
 _COUNT_ONLY = re.compile(r"\A\s*(\d{1,4})\s*(?:gpus?|cards?|[张块个]?(?:显?卡)?)?\s*\Z", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
-    r"[\s,(]+(?:(?:sm_|compute_|cc\s?)(?P<sm>\d{1,3}(?:\.\d)?)[af]?|(?P<gfx>gfx[0-9a-f]{3,5})|(?P<size>\d{1,4})\s?Gi?B?|(?P<watts>\d{2,4})\s?W|\d{2,5}\s?GB/s|each|GDDR\dX?)\)?\Z",
+    r"[\s,(]+(?:(?:sm_|compute_|cc\s?)(?P<sm>\d{1,3}(?:\.\d)?)[af]?|(?P<gfx>gfx[0-9a-f]{3,5})"
+    r"|(?P<size>\d{1,4})\s?Gi?B?|(?P<watts>\d{2,4})\s?W|\d{2,5}\s?GB/s|each|GDDR\dX?)\)?\Z",
     re.IGNORECASE,
 )
 _GFX = re.compile(r"gfx[0-9a-f]{3,5}\Z")
-_NO_NAME = frozenset(("yes", "no", "none", "true", "false", "unknown", "gpu", "gpus", "cuda", "n/a", "有", "无", "没有"))
+_BRAND = re.compile(
+    r"\b(?:nvidia|geforce|[rg]tx|tesla|quadro|titan|radeon|rx|instinct|amd|arc|intel|apple|jetson"
+    r"|[abhltvp]\d{1,4}|mi\d{2,3}x?|gb\d{2,3})\b",
+    re.IGNORECASE,
+)
 _SPLIT = re.compile(r"\s*(?:[,;、，；]|\s\+\s|\s&\s|\band\b|\bund\b|和|与)\s*", re.IGNORECASE)
 
 
@@ -147,7 +175,7 @@ def gfx(text: str, _context: Context) -> list[Outputs] | None:
 def vendor(text: str, _context: Context) -> list[Outputs] | None:
     """The GPU's maker."""
     lower = text.casefold()
-    found = [v for v, marks in (("nvidia", ("nvidia", "geforce", "英伟达")), ("amd", ("amd", "radeon")), ("intel", ("intel",)), ("apple", ("apple",))) if any(m in lower for m in marks)]
+    found = [maker for maker, marks in _MAKERS.items() if any(mark in lower for mark in marks)]
     return [{"value": found[0]}] if len(found) == 1 else None
 
 
@@ -191,8 +219,7 @@ def operating_system(text: str, context: Context) -> list[Outputs] | None:
                 found["distro_version"] = match.group(1)
             break
     if "family" not in found:
-        marks = (("windows", r"\bwin(?:dows|32|64|1[01])?\b"), ("macos", r"\bmac ?os\b|\bos ?x\b|\bdarwin\b"), ("linux", r"linux|\bl4t\b"))
-        families = [family for family, pattern in marks if re.search(pattern, lower)]
+        families = [family for family, pattern in _FAMILIES.items() if pattern.search(lower)]
         if len(families) != 1:
             return None
         found["family"] = families[0]
@@ -216,7 +243,8 @@ def wsl(text: str, context: Context) -> list[Outputs] | None:
 
 def targets(text: str, _context: Context) -> list[Outputs] | None:
     """The compute targets of a build: `sm_80 sm_90 compute_90`, `8.0;9.0+PTX`."""
-    found: list[Outputs] = [{"sm": int(n), "code": "sass" if kind == "sm" else "ptx"} for kind, n in _TARGET.findall(text)]
+    named = _TARGET.findall(text)
+    found: list[Outputs] = [{"sm": int(n), "code": "sass" if kind == "sm" else "ptx"} for kind, n in named]
     if not found:
         for number, ptx in re.findall(r"(?:\A|[\s;,])(\d{1,2}\.\d)(\+PTX)?(?=[\s;,]|\Z)", text):
             sm = parse_sm(number)
@@ -227,6 +255,8 @@ def targets(text: str, _context: Context) -> list[Outputs] | None:
 def package(text: str, _context: Context) -> list[Outputs] | None:
     """`conda 25.3`, `xformers==0.0.28`: a package with its version."""
     match = _NAME_AND_VERSION.match(text)
+    if not match and _NAME_ONLY.match(text) and truth(text, _context) is None:
+        return [{"name": normal_name(text)}]
     return [{"name": normal_name(match.group(1)), "version": match.group(2)}] if match else None
 
 
@@ -241,7 +271,7 @@ def virtual_packages(text: str, context: Context) -> list[Outputs] | None:
         elif name == "linux":
             found["family"] = "linux"
             release = kernel(value or "", context)
-            found.update({f"kernel_{k}": v for k, v in release[0].items()} if release else {})
+            found.update({"kernel_version": release[0]["version"]} if release else {})
         elif name in ("win", "osx"):
             found["family"] = "windows" if name == "win" else "macos"
         elif name == "glibc" and value:
@@ -254,15 +284,16 @@ def environment(text: str, context: Context) -> list[Outputs] | None:
     found: list[Outputs] = []
     for name, value in _ASSIGNMENT.findall(text):
         if name.startswith(context.env_prefixes):
-            found.append({"name": name, "value": value.strip("\"'")})
+            plain = value.strip("\"'")
+            found.append({"name": name, "value": plain, "assignment": f"{name}={plain}"})
     return found[:MAX_LISTED] or None
 
 
 def gpus(text: str, context: Context) -> list[Outputs] | None:
     """`2x RTX 4090`, `RTX 5090 32GB sm_120`, `A100, T4`, `8`: the GPUs, or only their count."""
     only = _COUNT_ONLY.match(text)
-    if only:
-        return [{"count": int(only.group(1))}] if int(only.group(1)) <= MAX_COUNT else None
+    if only and int(only.group(1)) <= MAX_COUNT:
+        return [{"count": int(only.group(1))}]
     whole_text = _gpu(text, context)
     parts = [p for p in _SPLIT.split(text) if p]
     if len(parts) > 1 and not (whole_text and context.names.identify(str(whole_text.get("name", "")))):
@@ -275,8 +306,9 @@ def gpus(text: str, context: Context) -> list[Outputs] | None:
 
 def _gpu(text: str, context: Context) -> Outputs | None:
     """One entry of a GPU list: how many, the name as written, and the attributes behind it."""
-    text = " ".join(text.split()).strip(" .'\"")
+    text = re.sub(r",\s*(?=\d{1,4}\s?Gi?B)", " ", " ".join(text.split())).strip(" .'\"")
     count, text = _count(text)
+    text = with_lines(text, context.names)
     if _GFX.match(text.lower()):
         return {"gfx": text.lower(), "vendor": "amd", **count}
     found: Outputs = {}
@@ -290,7 +322,8 @@ def _gpu(text: str, context: Context) -> Outputs | None:
         name = sized.group(0) if sized else name
         del found["vram_mib"]
     name = name.strip(" ,()")
-    if name.casefold() in _NO_NAME or not re.search(r"[A-Za-z]", name) or len(name) > 120:
+    # A name that the catalog lacks is believed where it carries a maker's or a product line's name.
+    if len(name) > 120 or not (_BRAND.search(name) or context.names.identify(name)):
         return None
     return {"name": name, **found, **count}
 
@@ -301,10 +334,10 @@ def _count(text: str) -> tuple[Outputs, str]:
         number, word, chinese = first.groups()
         count = int(number) if number else _COUNT_WORDS[(word or chinese).lower()]
         # "3090 Ti" begins with a model number, not with a count.
-        if 0 < count <= 128:
+        if 0 < count <= MAX_COUNT:
             return {"count": count}, text[first.end() :].strip()
     last = _COUNT_LAST.search(text)
-    if last and last.start() > 0 and int(last.group(1) or last.group(2)) <= 128:
+    if last and last.start() > 0 and int(last.group(1) or last.group(2)) <= MAX_COUNT:
         return {"count": int(last.group(1) or last.group(2))}, text[: last.start()].strip()
     return {}, text
 
@@ -315,7 +348,7 @@ def _add_attribute(found: Outputs, match: re.Match[str]) -> None:
         if number:
             found["sm"] = number
     elif match["gfx"]:
-        found["gfx"] = match["gfx"].lower()
+        found.update(gfx=match["gfx"].lower(), vendor="amd")
     elif match["size"]:
         found["vram_mib"] = int(match["size"]) * 1024
 
@@ -344,8 +377,8 @@ CONVERTERS: Mapping[str, tuple[Converter, Sequence[str]]] = {
     "wsl": (wsl, ("present", "family", "version")),
     "targets": (targets, ("sm", "code")),
     "package": (package, ("name", "version")),
-    "virtual_packages": (virtual_packages, ("cuda_max", "vendor", "family", "kernel_release", "kernel_version", "glibc", "glibc_text")),
-    "environment": (environment, ("name", "value")),
+    "virtual_packages": (virtual_packages, ("cuda_max", "vendor", "family", "kernel_version", "glibc", "glibc_text")),
+    "environment": (environment, ("name", "value", "assignment")),
     "gpus": (gpus, ("name", "vendor", "gfx", "sm", "vram_mib", "count")),
     "choice": (words, ("value",)),
 }

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 _TOKEN = re.compile(r"[a-z]+|[0-9]+")
 _MARKS = re.compile(r"\((?:tm|r|c)\)|[\u2122\u00ae\u00a9]")
 _COUNT_GLUED = re.compile(r"\b([0-9]{1,3})x([a-z])")
-_CUT = re.compile(r"(?:\.{2,}|\u2026)\s*\Z")
 _BRANDS = frozenset(("geforce", "tesla", "instinct"))
 _RADEON_LINES = frozenset(("rx", "pro", "ai"))
 _OTHER_PRODUCT = frozenset(
     ("super", "ti", "xt", "xtx", "gre", "laptop", "mobile", "ada", "blackwell", "nvl", "ultra", "boost")
 )
+# "A2" and "M4" mean too much else; so short a name counts only where the catalog gives it as an alias.
+_TOO_SHORT = 2
 _LAPTOP = " laptop gpu"
 _MOBILE_FORMS = (" laptop", " mobile", " mobile / max-q", " max-q", " with max-q design")
 
@@ -36,9 +37,9 @@ _MAKERS = r"(?:(?:nvidia|amd|intel|geforce|radeon|used|new)\s+){0,3}"
 _COUNT_BEFORE = re.compile(
     r"(?:\A|[^0-9.a-z])(?:"
     r"(?P<times>[0-9]{1,3})\s*[x×*]"
-    r"|(?P<measured>[0-9]{1,3})\s*[张块个卡片枚台颗]"
+    r"|(?P<measured>[0-9]{1,3})\s*[张块个卡片枚台颗路]"
     r"|(?P<plain>[0-9]{1,2})"
-    r"|(?P<chinese>[一单两二双三四五六七八十])\s*[张块个卡片枚台颗]?"
+    r"|(?P<chinese>[一单两二双三四五六七八十])\s*[张块个卡片枚台颗路]?"
     r"|(?P<word>an?|one|single|two|dual|double|pair of|three|four|quad|five|six|seven|eight|ten|twelve|sixteen)"
     r")\s*" + _MAKERS + r"\Z"
 )
@@ -115,8 +116,8 @@ class GpuNames:
         """The product that a name field means, None where it is unknown, cut short or not the only one."""
         clean = _clean(text)
         tokens = _tokenise(clean)
-        if _CUT.search(clean):
-            return self._identify_cut(tokens, clean)
+        if clean.rstrip().endswith(".."):
+            return self._identify_cut(tokens, whole=clean.rstrip().rstrip(".").endswith(" "))
         found: set[str | None] = set()
         for match in self._matches(tokens, clean):
             listed = match.last < len(tokens) and "/" in clean[tokens[match.last - 1].end : tokens[match.last].start]
@@ -154,9 +155,8 @@ class GpuNames:
                 return _Match(first, first + length, known.product)
         return None
 
-    def _identify_cut(self, tokens: Sequence[_Token], text: str) -> str | None:
+    def _identify_cut(self, tokens: Sequence[_Token], *, whole: bool) -> str | None:
         """The only product, or the line of all products, that the cut name can be the beginning of."""
-        whole = _CUT.sub("", text).endswith(" ")
         for first in range(max(0, len(tokens) - self._longest), len(tokens)):
             begun = tuple(token.text for token in tokens[first:])
             products = {known.product for key, known in self._known.items() if _begins(key, begun, whole)}
@@ -176,7 +176,7 @@ class GpuNames:
 
 
 def _own_names(names: Iterable[GpuName]) -> Iterator[tuple[str, str]]:
-    return ((name.product, name.product) for name in names)
+    return ((name.product, name.product) for name in names if len(name.product) > _TOO_SHORT)
 
 
 def _given_aliases(names: Iterable[GpuName]) -> Iterator[tuple[str, str]]:
@@ -188,12 +188,12 @@ def _derived_forms(names: Sequence[GpuName]) -> Iterator[tuple[str, str]]:
     products = {name.product.lower() for name in names}
     for name in names:
         for full in (name.product, *name.aliases):
-            forms = [full, *_mobile_forms(full.lower(), products)]
-            for form in forms:
-                yield form, name.product
+            mobile = _mobile_forms(full.lower(), products)
+            yield from ((form, name.product) for form in mobile)
+            for form in (full, *mobile):
                 first, _, rest = form.partition(" ")
                 bare_radeon = first.lower() == "radeon" and rest.partition(" ")[0].lower() in _RADEON_LINES
-                if rest and (first.lower() in _BRANDS or bare_radeon):
+                if len(rest) > _TOO_SHORT and (first.lower() in _BRANDS or bare_radeon):
                     yield rest, name.product
 
 
@@ -246,7 +246,8 @@ def _goes_on(tokens: Sequence[_Token], index: int, text: str) -> bool:
     after = tokens[index + 1] if index + 1 < len(tokens) else None
     if follower.glued:
         plural = follower.text == "s" and not (after and after.glued)
-        return not plural and follower.text != "x"
+        counted = follower.text == "x" and bool(after and after.glued and after.text.isdigit())
+        return not (plural or counted)
     between = text[tokens[index - 1].end : follower.start]
     return follower.text in _OTHER_PRODUCT and not between.strip(" \t-_")
 

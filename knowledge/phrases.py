@@ -25,6 +25,13 @@ _SENTENCE_END = re.compile(r"[.!?;](?:\s|\Z)|[。！？；\n\r]")
 # RE2 knows ASCII word characters only; with the same reading `\b` also stands between a Chinese and a Latin letter.
 _FLAGS = re.IGNORECASE | re.ASCII
 
+_LINES = ("RTX", "GTX", "RX")
+_BARE_MODEL = re.compile(
+    r"(?P<before>\A|[^\w.\-+])(?P<line>(?:[rg]tx|rx|geforce|radeon|quadro|tesla|titan|pro|arc)\s+)?"
+    r"(?P<model>[1-9]\d{3}(?:\s?(?:ti|super|xtx|xt))*)\b",
+    re.IGNORECASE | re.ASCII,
+)
+
 
 class GpuFinder(Protocol):
     """What this package needs of the GPU catalog: the product of a name, and the products in a sentence."""
@@ -107,9 +114,21 @@ def read_question(text: str, phrases: Phrases, names: GpuFinder, source: str = "
     facts = phrases.match(text, source)
     mentioned: dict[str, int] = {}
     for sentence in _sentences(text[:MAX_TEXT]):
-        for product, count in names.find_all(sentence):
+        for product, count in names.find_all(with_lines(sentence, names)):
             mentioned[product] = max(count, mentioned.get(product, 0))
     return facts + [_statement(Said("gpu_mentioned", product, count), origin) for product, count in mentioned.items()]
+
+
+def with_lines(text: str, names: GpuFinder) -> str:
+    """The text with its bare model numbers made whole: `a 5090` becomes `a RTX 5090` where just one line has a 5090."""
+    return _BARE_MODEL.sub(lambda match: _with_line(match, names), text)
+
+
+def _with_line(match: re.Match[str], names: GpuFinder) -> str:
+    if match["line"]:
+        return match.group(0)
+    named = [line for line in _LINES if names.identify(f"{line} {match['model']}")]
+    return f"{match['before']}{named[0]} {match['model']}" if len(named) == 1 else match.group(0)
 
 
 def load_phrases(path: Path, problems: Problems) -> Phrases:

@@ -48,9 +48,15 @@ def reason_lines(reasons: Sequence[Reason], width: int) -> list[str]:
     ]
 
 
-def step_for(step: Step, platform: str | None) -> bool:
-    """Whether the step is meant for this platform; every step is where the platform is unknown."""
-    return step.platform == "any" or platform is None or step.platform == platform
+def steps_here(steps: Sequence[Step], platform: str | None) -> list[Step]:
+    """The steps for this platform, or for Linux where nothing is said of WSL or containers in particular. Where the
+    platform is unknown, those of the first platform that is named: mixed ones would be no procedure."""
+    named = [step.platform for step in steps if step.platform != "any"]
+    if platform is None:
+        platform = named[0] if named else None
+    elif platform not in named and platform in {"wsl", "container"}:
+        platform = "linux"
+    return [step for step in steps if step.platform in ("any", platform)]
 
 
 def is_posix(platform: str | None, step_platform: str = "any") -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -56,7 +57,15 @@ class Words:
 
 
 def locale_lang(environ: Mapping[str, str] | None = None) -> Lang:
-    """zh where the first of LC_ALL, LC_MESSAGES and LANG that is set says Chinese, else en."""
+    """zh where the first of LC_ALL, LC_MESSAGES and LANG that is set says Chinese, else en.
+
+    Windows sets none of them; there the language of its own interface decides.
+    """
     values = os.environ if environ is None else environ
     chosen = next((values[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if values.get(name)), "")
+    if not chosen and environ is None and sys.platform == "win32":
+        import ctypes
+
+        chinese = 0x04  # primary language id, the lower ten bits
+        chosen = "zh" if ctypes.windll.kernel32.GetUserDefaultUILanguage() & 0x3FF == chinese else ""
     return "zh" if chosen.lower().startswith("zh") else "en"

@@ -36,9 +36,9 @@ def _node(node: ProofNode, lead: str, below: str, look: Look, depth: int) -> lis
     where = clean(node.where)
     room = max(look.width - display_width(lead), 24)
     body = columns(clean(node.text), where, room, display_width(where)) or [""]
-    stem = below + ("│  " if node.children else "   ")
+    stem = below + ("│  " if node.children else "")
     lines = [lead + (paint(body[0], "command", look) if not lead else body[0])]
-    lines += [(stem if lead or node.children else "") + line for line in _again(body[1:], look.width - len(stem))]
+    lines += [stem + line for line in _again(body[1:], look.width - len(stem))]
     if node.children and not depth:
         return [*lines, below + "└─ …"]
     for i, child in enumerate(node.children):

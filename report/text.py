@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from .drawing import LABEL, Drawing, is_posix, shown_in, step_for
+from .drawing import LABEL, Drawing, is_posix, shown_in, steps_here
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
 from .model import Checked, FactView, Finding, Fix, Lang, NotChecked, Plan, Question, Reason, Recognised, Report, Step
@@ -42,11 +42,11 @@ class _ReportDrawing(Drawing):
     def lines(self) -> list[str]:
         blocks = [self.verdict()]
         if self.detail != "verdict":
-            numbered = len(self.full) > 1
+            number = {id(f): i for i, f in enumerate(self.report.findings, 1)} if len(self.full) > 1 else {}
             blocks += [
                 self.plan(self.report.plan) if self.report.plan else [],
                 self.counts(),
-                *(self.finding(f, i if numbered else 0) for i, f in enumerate(self.full, 1)),
+                *(self.finding(f, number.get(id(f), 0)) for f in self.full),
                 self.unsettled(),
                 self.listing("recommendations", [advice.text for advice in self.report.recommendations]),
                 self.questions(),
@@ -81,7 +81,7 @@ class _ReportDrawing(Drawing):
         return self.words(f"verdict.{self.report.verdict}")
 
     def headline_commands(self, fix: Fix | None) -> list[str]:
-        if not fix or self.report.verdict == "ok":
+        if not fix or self.report.verdict != "problems":
             return []
         room = self.width - self.indent(self.verdict_label())
         steps = [step for step in self.steps(fix) if step.command]
@@ -259,15 +259,15 @@ class _ReportDrawing(Drawing):
 
     def steps(self, fix: Fix) -> list[Step]:
         """The steps for this platform, with the first tool where several do the same."""
-        here = [step for step in fix.steps if step_for(step, self.platform)]
+        here = steps_here(fix.steps, self.platform)
         tool = next((step.tool for step in here if step.tool), None)
         return [step for step in here if step.tool in (None, tool)]
 
     def other_tools(self, fix: Fix) -> list[str]:
         used = self.steps(fix)
-        others = [s for s in fix.steps if step_for(s, self.platform) and s not in used]
+        others = [step for step in fix.steps if self.platform in (None, step.platform) or step.platform == "any"]
         room = self.width - 2 - LABEL
-        lines = [line for step in others for line in self.step_lines(step, room)]
+        lines = [line for step in others if step not in used for line in self.step_lines(step, room)]
         return self.labelled_raw(self.words("answer.also"), lines) if lines else []
 
     def step_lines(self, step: Step, room: int, number: int = 0, plain: bool = False) -> list[str]:

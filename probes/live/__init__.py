@@ -110,7 +110,10 @@ def _nvidia(machine: Machine, limit_s: float) -> list[Fact]:
     facts = _guarded("nvml", nvml.probe_nvml, machine, min(_NVML_LIMIT_S, limit_s - _MARGIN_S))
     if not nvml.failed(facts):
         return facts
-    return facts + _guarded("nvidia_smi", smi.probe_nvidia_smi, machine, end - time.monotonic() - _MARGIN_S)
+    printed = _guarded("nvidia_smi", smi.probe_nvidia_smi, machine, end - time.monotonic() - _MARGIN_S)
+    # What NVML said itself is better than what nvidia-smi prints of it.
+    told = {fact.type for fact in facts} & {"nvml"}
+    return facts + [fact for fact in printed if fact.type not in told]
 
 
 def _python(machine: Machine, limit_s: float) -> list[Fact]:

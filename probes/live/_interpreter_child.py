@@ -30,10 +30,10 @@ def distribution(folder: "str", entry: "str") -> "dict[str, str] | None":
     for name in ("METADATA", "PKG-INFO", ""):
         try:
             with open(os.path.join(path, name) if name else path, "rb") as file:
-                head = file.read(METADATA_BYTES).decode("utf-8", "replace").split("\n\n", 1)[0]
+                text = file.read(METADATA_BYTES).decode("utf-8", "replace").replace("\r", "")
         except OSError:
             continue
-        found.update((key.lower(), value) for key, value in HEADER.findall(head.replace("\r", "")))
+        found.update((key.lower(), value) for key, value in HEADER.findall(text.split("\n\n", 1)[0]))
         break
     if not found.get("name") or not found.get("version"):
         return None

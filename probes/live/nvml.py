@@ -20,7 +20,7 @@ from .source import Machine, ProbeError, Stating
 _NVML = Stating("nvml")
 _CHILD = Path(__file__).with_name("_nvml_child.py")
 
-# nvmlReturn_t of nvml.h.
+# nvmlReturn_t of nvml.h, without the common NVML_ERROR_.
 _NAMES = {
     1: "UNINITIALIZED", 2: "INVALID_ARGUMENT", 3: "NOT_SUPPORTED", 4: "NO_PERMISSION", 5: "ALREADY_INITIALIZED",
     6: "NOT_FOUND", 7: "INSUFFICIENT_SIZE", 8: "INSUFFICIENT_POWER", 9: "DRIVER_NOT_LOADED", 10: "TIMEOUT",
@@ -109,6 +109,10 @@ def _take(records: _Records, function: str, gpu: int | None, value: Any) -> None
         records.gpus.setdefault(gpu, {})[function] = value
 
 
+def _name(code: int) -> str | None:
+    return f"NVML_ERROR_{_NAMES[code]}" if code in _NAMES else None
+
+
 def _state(records: _Records, *, timed_out: bool) -> list[Fact]:
     """What became of initialising NVML; a hang or crash later is a failed call or a probe failure."""
     code = records.init_error
@@ -116,12 +120,12 @@ def _state(records: _Records, *, timed_out: bool) -> list[Fact]:
     coverage = _NVML.coverage("nvml", "pynvml")
     if code is not None:
         state = "failed" if records.library else "missing"
-        fact = _NVML.fact("nvml", "nvmlInit", state=state, code=code, name=_NAMES.get(code))
+        fact = _NVML.fact("nvml", "nvmlInit", state=state, code=code, name=_name(code))
         # Without NVIDIA's user-space library there is no NVIDIA driver in this scope.
         return [fact, coverage, *([] if records.library else [_NVML.coverage("driver", "pynvml")])]
     if not initialised:
         return [_NVML.fact("nvml", "nvmlInit", state="timeout" if timed_out else "crashed"), coverage]
-    facts = [_NVML.fact("nvml", "nvmlInit", state="ok", code=0, name="SUCCESS"), coverage]
+    facts = [_NVML.fact("nvml", "nvmlInit", state="ok", code=0, name="NVML_SUCCESS"), coverage]
     if not records.ended:
         reason = "timeout" if timed_out else "crashed"
         facts.append(_NVML.failure(ProbeError(reason, records.last_call)))
@@ -140,7 +144,7 @@ def _facts(records: _Records) -> list[Fact]:
         for gpu, mig in records.mig_devices
     ]  # fmt: skip
     facts += [
-        _NVML.fact("nvml_call_error", function, function=function, gpu=gpu, code=code, name=_NAMES.get(code))
+        _NVML.fact("nvml_call_error", function, function=function, gpu=gpu, code=code, name=_name(code))
         for function, gpu, code in records.errors
         if function != "nvmlInit" and code not in _BENIGN
     ]

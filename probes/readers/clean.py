@@ -40,7 +40,9 @@ _ENTITIES = {
 _NBSP_RUN = re.compile(r"^\xa0+|\xa0{2,}|\xa0+ | \xa0+", re.MULTILINE)
 _TYPOGRAPHY = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2028": " ", "\u2029": " "})
 
-_ISO = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+_CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}"
+_PLACE = r"[A-Za-z0-9_./-]{1,120}:[0-9]{1,6}"
+_ISO = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]" + _CLOCK + r"(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
 _LEVEL = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 _PREFIX = re.compile(
     "|".join(
@@ -48,18 +50,18 @@ _PREFIX = re.compile(
             r"(?: {0,3}>)+ ?",  # quotation marks at any depth
             r"(?:kern|user|daemon|syslog) {0,4}:[a-z]{1,6} {0,4}: (?:" + _ISO + r" )?",  # dmesg -x
             r"\[?" + _ISO + r"\]?(?:[ \t]-)?(?:[ \t]|$)",
-            r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [A-Za-z0-9_.-]{1,64} (?:[^ ]|$)",  # syslog
+            r"[A-Z][a-z]{2} [ 0-9][0-9] " + _CLOCK + r" [A-Za-z0-9_.-]{1,64} (?:[^ ]|$)",  # syslog
             r"\[[0-9]{1,4},(?:mpirank:)?[0-9]{1,5}(?:,[A-Za-z0-9_.-]{1,64})?\]<std(?:out|err)>:",  # mpirun --tag-output
             r"\([A-Za-z0-9_.: -]{1,60} pid=[0-9]{1,9}(?:, ip=[0-9A-Fa-f.:]{1,45})?\) ?",  # Ray, vLLM
             r"\(rank ?[0-9]{1,5}\):? ",
             r"\[(?:default|rank)[0-9]{1,5}\]: ?",
             r"\[pod/[^\]\n ]{1,200}\] ",
             r"[A-Za-z0-9._-]{1,60}[-_][0-9]{1,4} {1,20}\| ",  # docker compose
-            r"\[?[IWEFC][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{1,9} {1,8}[0-9]{1,9} [A-Za-z0-9_./-]{1,120}:[0-9]{1,6}\] ",
+            r"\[?[IWEFC][0-9]{4} " + _CLOCK + r"\.[0-9]{1,9} {1,8}[0-9]{1,9} " + _PLACE + r"\] ",  # glog
             r"\[[IWEFC] " + _ISO + r"\] ",  # optuna
-            r"\[[IWEFC] [A-Za-z0-9_./-]{1,120}:[0-9]{1,6}\] ",  # old c10
-            _LEVEL + r" [0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} \[?[A-Za-z0-9_./-]{1,120}:[0-9]{1,6}\] ?",  # vLLM
-            r"\[" + _LEVEL + r"\] \[[A-Za-z0-9_./-]{1,120}:[0-9]{1,6}:[A-Za-z0-9_<>]{1,80}\] ",  # DeepSpeed
+            r"\[[IWEFC] " + _PLACE + r"\] ",  # old c10
+            _LEVEL + r" [0-9]{2}-[0-9]{2} " + _CLOCK + r" \[?" + _PLACE + r"\] ?",  # vLLM
+            r"\[" + _LEVEL + r"\] \[" + _PLACE + r":[A-Za-z0-9_<>]{1,80}\] ",  # DeepSpeed
             _LEVEL + r":[A-Za-z0-9_.-]{1,80}:",  # logging.basicConfig
             r"[A-Za-z0-9_.-]{1,80} - " + _LEVEL + r" - ",
             r"##\[(?:error|warning|group|endgroup|debug|section)\]",
@@ -72,8 +74,8 @@ _PREFIX = re.compile(
 )
 _FENCE = re.compile(r"[ \t]{0,8}(?:`{2,}|~{3,})[a-z]{0,12}[ \t]*$", re.ASCII)
 _FENCE_END = re.compile(r"`{3,}[ \t]*$")
-_SRUN = re.compile(r"[0-9]{1,4}: ?", re.ASCII)
-_SYSLOG = re.compile(r"[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [A-Za-z0-9_.-]{1,64} ", re.ASCII)
+_SRUN = re.compile(r"[0-9]{1,4}: ", re.ASCII)
+_SYSLOG = re.compile(r"[A-Z][a-z]{2} [ 0-9][0-9] " + _CLOCK + r" [A-Za-z0-9_.-]{1,64} ", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

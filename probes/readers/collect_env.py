@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ...facts import Fact, Scalar
-from .common import MACHINES, FactList, leading_number, package_name, present, vendor_of
+from .common import MACHINES, FactList, leading_number, package_name, vendor_of
+from .emit import printed
 from .line import Line
 
 READER = "collect_env"
@@ -72,7 +74,8 @@ _LIST_ITEMS = re.compile(r"(?:^| )(?P<item>GPU [0-9]{1,3}: |/[^ ]*libcudnn[^ ]*)
 
 _GPU_ROW = re.compile(r"[ \t]{0,8}GPU (?P<index>[0-9]{1,3}): (?P<name>[^\t]{1,120})$", re.ASCII)
 _MIG_ROW = re.compile(
-    r"[ \t]{0,8}MIG (?P<name>[0-9]{1,2}(?:c\.[0-9]{1,2})?g\.[0-9]{1,4}gb[A-Za-z0-9+.]{0,12})[ \t]+Device[ \t]+(?P<dev>[0-9]{1,2}):",
+    r"[ \t]{0,8}MIG (?P<name>[0-9]{1,2}(?:c\.[0-9]{1,2})?g\.[0-9]{1,4}gb[A-Za-z0-9+.]{0,12})"
+    r"[ \t]+Device[ \t]+(?P<dev>[0-9]{1,2}):",
     re.ASCII,
 )
 _UUID_TAIL = re.compile(r" \(UUID: [^()]{1,80}\)?$")
@@ -109,7 +112,8 @@ _DISTROS = (
     ("endeavouros", "endeavouros"), ("cachyos", "cachyos"), ("opensuse", "opensuse"), ("suse", "sles"),
     ("amazon linux", "amzn"), ("oracle linux", "ol"), ("pop!_os", "pop"), ("linux mint", "linuxmint"),
     ("nixos", "nixos"), ("gentoo", "gentoo"), ("tencentos", "tencentos"), ("alibaba", "alinux"), ("kylin", "kylin"),
-    ("openeuler", "openEuler"), ("kali", "kali"), ("photon", "photon"), ("mariner", "mariner"), ("azure linux", "azurelinux"),
+    ("openeuler", "openEuler"), ("kali", "kali"), ("photon", "photon"), ("mariner", "mariner"),
+    ("azure linux", "azurelinux"),
 )  # fmt: skip
 _DISTRO_VERSION = re.compile(r" (?P<version>[0-9]{1,4}(?:\.[0-9]{1,2}){0,2})", re.ASCII)
 
@@ -177,11 +181,11 @@ def _restore_breaks(line: Line) -> list[Line]:
     """A report whose line breaks became blanks: a new line before each known label and list item."""
     if len(line.text) < 200:
         return [line]
-    starts = [match.start("label") if match.group("label") else match.start("package") for match in _BREAKS.finditer(line.text)]
+    starts = [match.start("label" if match.group("label") else "package") for match in _BREAKS.finditer(line.text)]
     if len(starts) < 4:
         return [line]
     bounds = sorted({0, len(line.text), *starts, *(match.start("item") for match in _LIST_ITEMS.finditer(line.text))})
-    return [Line(line.number, line.text[a:b].strip()) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [Line(line.number, line.text[a:b].strip()) for a, b in pairwise(bounds)]
 
 
 class _Block:
@@ -212,24 +216,24 @@ class _Block:
     def end(self) -> None:
         """The text ends here; a list that was still open may go on elsewhere."""
         self._list = ""
-        self._flush_cpu()
+        self.leave_cpu()
 
     # --- values of labels ---------------------------------------------------------------------------------------
 
     def torch_version(self, item: _Item) -> None:
-        value = present(item.value)
+        value = printed(item.value)
         if value and _VERSION.match(value):
             self._out.add("torch", {"version": value}, item.line)
 
     def cuda_build(self, item: _Item) -> None:
-        value = present(item.value)
+        value = printed(item.value)
         if value and _VERSION.match(value):
             self._out.add("torch", {"cuda": value, "cuda_built": True}, item.line)
         elif item.value.lower() in ("none", "n/a"):
             self._out.add("torch", {"cuda_built": False}, item.line)
 
     def hip_build(self, item: _Item) -> None:
-        value = present(item.value)
+        value = printed(item.value)
         if value and _VERSION.match(value):
             self._out.add("torch", {"hip": value, "hip_built": True}, item.line)
         elif item.value.lower() in ("none", "n/a"):
@@ -240,7 +244,7 @@ class _Block:
         self._out.add("torch", {field: value}, item.line)
 
     def system(self, item: _Item) -> None:
-        name = present(item.value)
+        name = printed(item.value)
         if name is None:
             return
         machine = _OS_MACHINE.search(name)
@@ -285,15 +289,14 @@ class _Block:
             self._out.add("os", {"family": "macos", "machine": machine}, item.line)
 
     def compiler(self, name: str, item: _Item) -> None:
-        text = present(item.value)
+        text = printed(item.value)
         if text:
             match = _COMPILER.search(text)
-            self._out.add(
-                "compiler", {"name": name, "text": text, "version": match.group("version") if match else None}, item.line
-            )
+            version = match.group("version") if match else None
+            self._out.add("compiler", {"name": name, "text": text, "version": version}, item.line)
 
     def libc(self, item: _Item) -> None:
-        text = present(item.value)
+        text = printed(item.value)
         if text:
             self._out.add("libc", {"text": text, "version": leading_number(text.rpartition("-")[2])}, item.line)
 
@@ -317,7 +320,7 @@ class _Block:
             self._out.add("os", {"machine": MACHINES.get(machine.group("machine").lower())}, item.line)
 
     def toolkit(self, item: _Item) -> None:
-        value = present(item.value)
+        value = printed(item.value)
         if value and _VERSION.match(value):
             release = ".".join(value.split(".")[:2])
             self._out.add("cuda_toolkit", {"version": value, "release": release}, item.line)
@@ -327,13 +330,13 @@ class _Block:
             self._out.add("driver", {"vendor": "nvidia", "version": item.value}, item.line)
 
     def runtime(self, field: str, item: _Item) -> None:
-        value = present(item.value)
+        value = printed(item.value)
         if value and _VERSION.match(value):
             self._out.add("rocm", {field: value}, item.line)
 
     def gpus(self, item: _Item) -> None:
         self._open_list("gpus", item.line)
-        if present(item.value):
+        if printed(item.value):
             self._gpu(item.value, item.line)
 
     def cudnn(self, item: _Item) -> None:
@@ -344,11 +347,11 @@ class _Block:
         self._open_list("xpus", item.line)
 
     def vllm(self, item: _Item) -> None:
-        value = present(item.value)
+        value = printed(item.value)
         if value and value[0].isdigit():
             self._out.add("vllm", {"version": value.split()[0]}, item.line)
 
-    def cpu(self, item: _Item) -> None:
+    def enter_cpu(self) -> None:
         self._in_cpu = True
 
     def architecture(self, item: _Item) -> None:
@@ -356,7 +359,7 @@ class _Block:
             self._out.add("os", {"machine": MACHINES.get(item.value.lower())}, item.line)
 
     def cpu_name(self, item: _Item) -> None:
-        name = present(item.value)
+        name = printed(item.value)
         if self._in_cpu and name:
             self._out.add("cpu", {"name": name}, item.line)
 
@@ -365,8 +368,13 @@ class _Block:
             self._cpu[item.label] = int(item.value)
             self._cpu_line = item.line
 
-    def leave_cpu(self, item: _Item) -> None:
-        self._flush_cpu()
+    def leave_cpu(self) -> None:
+        self._in_cpu = False
+        cores = self._cpu.get("Core(s) per socket")
+        sockets = self._cpu.get("Socket(s)")
+        total = cores * sockets if cores and sockets else None
+        self._out.add("cpu", {"threads": self._cpu.get("CPU(s)"), "cores": total}, self._cpu_line)
+        self._cpu = {}
 
     # --- lines without a label ----------------------------------------------------------------------------------
 
@@ -410,9 +418,8 @@ class _Block:
 
     def _gpu(self, text: str, line: Line) -> None:
         if match := _MIG_ROW.match(text):
-            self._out.add(
-                "mig_device", {"gpu": self._mig_parent, "dev": int(match.group("dev")), "name": match.group("name")}, line
-            )
+            fields = {"gpu": self._mig_parent, "dev": int(match.group("dev")), "name": match.group("name")}
+            self._out.add("mig_device", fields, line)
             return
         if match := _GPU_ROW.match(text):
             index = int(match.group("index"))
@@ -463,14 +470,6 @@ class _Block:
             self._out.coverage("gpus", True, self._list_line)
         self._list = ""
 
-    def _flush_cpu(self) -> None:
-        self._in_cpu = False
-        cores = self._cpu.get("Core(s) per socket")
-        sockets = self._cpu.get("Socket(s)")
-        total = cores * sockets if cores and sockets else None
-        self._out.add("cpu", {"threads": self._cpu.get("CPU(s)"), "cores": total}, self._cpu_line)
-        self._cpu = {}
-
 
 _HANDLERS: dict[str, Callable[[_Block, _Item], None]] = {
     "PyTorch version": _Block.torch_version,
@@ -494,14 +493,14 @@ _HANDLERS: dict[str, Callable[[_Block, _Item], None]] = {
     "Intel GPU models detected": _Block.xpus,
     "cuDNN version": _Block.cudnn,
     "vLLM Version": _Block.vllm,
-    "CPU": _Block.cpu,
+    "CPU": lambda block, _item: block.enter_cpu(),
     "Architecture": _Block.architecture,
     "Model name": _Block.cpu_name,
     "Name": _Block.cpu_name,
     "CPU(s)": _Block.cpu_count,
     "Core(s) per socket": _Block.cpu_count,
     "Socket(s)": _Block.cpu_count,
-    "Versions of relevant libraries": _Block.leave_cpu,
+    "Versions of relevant libraries": lambda block, _item: block.leave_cpu(),
 }
 
 

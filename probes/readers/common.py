@@ -1,4 +1,4 @@
-"""Small pieces that several readers need: absent values, facts with provenance, package names, platforms.
+"""Small pieces that several readers need: lists of facts, package names, vendors, platforms.
 
 May live here: pure functions without any layout. Must not: patterns of one layout.
 """
@@ -14,8 +14,8 @@ from .line import Line
 # What programs print where they found nothing; never a value.
 ABSENT = frozenset(
     {
-        "", "-", "none", "null", "n/a", "na", "[n/a]", "no cuda", "could not collect", "not supported", "[not supported]",
-        "err!", "unknown", "unknown error", "not available", "not found", "undefined",
+        "", "-", "none", "null", "n/a", "na", "no cuda", "could not collect", "not supported", "err!", "unknown",
+        "unknown error", "not available", "not found", "undefined",
     }
 )  # fmt: skip
 _SEPARATORS = re.compile(r"[-_.]+")
@@ -32,12 +32,6 @@ _VENDOR_WORDS = (
     ("intel", ("intel",)),
     ("apple", ("apple",)),
 )
-
-
-def present(value: str) -> str | None:
-    """The value without blanks round it, or None where it stands for an absence."""
-    value = value.strip()
-    return None if value.lower() in ABSENT else value
 
 
 def leading_number(text: str) -> str | None:
@@ -72,14 +66,12 @@ class FactList:
         """Add a fact from its known fields; without any there is no fact."""
         known = {name: value for name, value in fields.items() if value is not None}
         if known:
-            self.facts.append(Fact(kind, known, (self._provenance(line),)))
+            place = Provenance("report", self._source, line.number if line else None, self._reader)
+            self.facts.append(Fact(kind, known, (place,)))
 
     def coverage(self, domain: str, complete: bool, line: Line | None) -> None:
         """Say how much of a domain was seen."""
         self.add("coverage", {"domain": domain, "complete": complete}, line)
-
-    def _provenance(self, line: Line | None) -> Provenance:
-        return Provenance("report", self._source, line.number if line else None, self._reader)
 
 
 def merge_equal(facts: Iterable[Fact]) -> list[Fact]:

@@ -31,6 +31,13 @@ def whole(value: str | None) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else None
 
 
+def device_id(value: str) -> str:
+    """NVML's `0x268410DE` (device, then vendor) as lspci's `10de:2684`; anything else as printed."""
+    if len(value) == 10 and value.startswith("0x"):
+        return f"{value[6:]}:{value[2:6]}".lower()
+    return value
+
+
 def make(kind: str, reader: str, source: str, line: int | None, fields: Mapping[str, Scalar | None]) -> Fact:
     """A fact of the fields that are known."""
     known = {name: value for name, value in fields.items() if value is not None}

@@ -16,31 +16,39 @@ READER = "environment"
 
 # Only variables that say something of GPUs and distributed runs; everything else in a paste is none of our business.
 PREFIXES = (
-    "CUDA_", "NVIDIA_", "NCCL_", "TORCH", "PYTORCH_", "HIP_", "ROCR_", "ROCM_", "HSA_", "GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH",
-    "LD_PRELOAD", "OMP_", "MKL_", "GLOO_", "TRITON_", "VLLM_", "MASTER_", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+    "CUDA_", "NVIDIA_", "NCCL_", "TORCH", "PYTORCH_", "HIP_", "ROCR_", "ROCM_", "HSA_", "GPU_DEVICE_ORDINAL",
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "OMP_", "MKL_", "GLOO_", "TRITON_", "VLLM_", "MASTER_", "RANK", "WORLD_SIZE",
+    "LOCAL_RANK",
     "LOCAL_WORLD_SIZE", "XLA_", "UCX_", "FI_", "MIOPEN_", "AMD_", "ONEAPI_", "ZE_", "MAX_JOBS", "FLASH_ATTENTION_",
     "SLURM_", "DS_", "BNB_",
 )  # fmt: skip
 
 _NAME = r"[A-Z][A-Z0-9_]{2,60}"
 _QUOTED = r"(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|[^ \t\"';&|)]{0,2000})"
-_SET = re.compile(r"(?:^|[ \t$#>;(&])(?:export|declare -x|setx|SET|set|ENV|setenv)[ \t]+(?P<rest>" + _NAME + r"[= \t].{0,4000})$")
+_SET = re.compile(
+    r"(?:^|[ \t$#>;(&])(?:export|declare -x|setx|SET|set|ENV|setenv)[ \t]+(?P<rest>" + _NAME + r"[= \t].{0,4000})$"
+)
 _POWERSHELL = re.compile(r"\$[Ee][Nn][Vv]:(?P<name>" + _NAME + r")[ \t]{0,4}=[ \t]{0,4}(?P<value>" + _QUOTED + ")")
 _PAIR = re.compile(r"[ \t]{0,4}(?P<name>" + _NAME + r")=(?P<value>" + _QUOTED + r")(?P<end>$|[ \t;&|])")
 _SPACED = re.compile(r"(?P<name>" + _NAME + r")[ \t]+(?P<value>" + _QUOTED + r")$")
 _WHOLE = re.compile(r"[ \t]{0,8}(?:- )?(?P<name>" + _NAME + r")=(?P<value>.{0,8000})$")
 _PYTHON = re.compile(
-    r"os\.(?:environ\[[\"'](?P<name>" + _NAME + r")[\"']\][ \t]{0,4}=[ \t]{0,4}|(?:environ\.setdefault|putenv)\([\"'](?P<call>"
+    r"os\.(?:environ\[[\"'](?P<name>"
+    + _NAME
+    + r")[\"']\][ \t]{0,4}=[ \t]{0,4}|(?:environ\.setdefault|putenv)\([\"'](?P<call>"
     + _NAME
     + r")[\"'],[ \t]{0,4})(?:str\()?(?P<value>\"[^\"]{0,2000}\"|'[^']{0,2000}'|[0-9]{1,12})"
 )
-_OPTION = re.compile(r"[ \t](?:-e|--env|-x|-genv)(?:[ \t]+|=)(?P<quote>[\"']?)(?P<name>" + _NAME + r")=(?P<value>" + _QUOTED + ")")
+_OPTION = re.compile(
+    r"[ \t](?:-e|--env|-x|-genv)(?:[ \t]+|=)(?P<quote>[\"']?)(?P<name>" + _NAME + r")=(?P<value>" + _QUOTED + ")"
+)
 _ECHO = re.compile(r"(?:^|[$#>%][ \t]{0,4})(?:echo|printenv)[ \t]+\"?\$?\{?(?P<name>" + _NAME + r")\}?\"?$")
 _COMMANDS = frozenset(
     {
-        "python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "vllm", "bash", "sh", "sudo", "nohup",
-        "uv", "uvx", "poetry", "pip", "conda", "docker", "numactl", "time", "env", "exec", "make", "cmake", "ninja", "llamafactory-cli",
-        "axolotl", "ollama", "gdb", "nsys", "ncu", "lm_eval", "swift", "trl", "xtuner", "colossalai", "horovodrun", "timeout", "./",
+        "python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "vllm", "bash", "sh",
+        "sudo", "nohup", "uv", "uvx", "poetry", "pip", "conda", "docker", "numactl", "time", "env", "exec", "make",
+        "cmake", "ninja", "llamafactory-cli", "axolotl", "ollama", "gdb", "nsys", "ncu", "lm_eval", "swift", "trl",
+        "xtuner", "colossalai", "horovodrun", "timeout",
     }
 )  # fmt: skip
 # A hint that was wrapped before the variable says what to try, not what is set.
@@ -71,10 +79,10 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
 
 def _assignments(text: str, previous: str) -> Iterator[tuple[str, str]]:
     for pattern in (_POWERSHELL, _OPTION):
-        for match in pattern.finditer(text):
-            yield match.group("name"), _unquote(match.group("value"))
-    for match in _PYTHON.finditer(text):
-        yield match.group("name") or match.group("call"), _unquote(match.group("value"))
+        for found in pattern.finditer(text):
+            yield found.group("name"), _unquote(found.group("value"))
+    for found in _PYTHON.finditer(text):
+        yield found.group("name") or found.group("call"), _unquote(found.group("value"))
     if match := _SET.search(text):
         yield from _after_set(match.group("rest"))
     elif (match := _WHOLE.match(text)) and not previous.endswith(_HINT_ENDS):

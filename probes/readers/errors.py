@@ -15,10 +15,14 @@ from .signatures import Signatures
 
 READER = "errors"
 
+_SOURCE_LINE = re.compile(r"[ \t]*(?:-+> ?)?[0-9]{0,5}[ \t]*(?:raise |warnings\.warn\(|warn\()", re.ASCII)
+_BACKTRACE = re.compile(r"\.so[.0-9]*\([^()]{0,200}\) ?\[0x[0-9a-f]+\]", re.ASCII)
 _PYTHON_PATH = re.compile(r"[/\\](?:lib|lib64)[/\\][Pp]ython(?P<version>[23]\.[0-9]{1,2})[/\\]", re.ASCII)
 _CUDA_SOURCE = re.compile(r"(?P<file>[A-Za-z0-9_]{1,80}\.(?:cu|cuh|cpp|h):[0-9]{1,6}): ", re.ASCII)
 # A module tree named after the release: /software/pytorch/v1.3.1-gpu/lib/python3.6/.
-_TORCH_TREE = re.compile(r"/pytorch/v?(?P<version>[0-9]\.[0-9]{1,2}\.[0-9]{1,2})(?:[-/][A-Za-z]{0,20})?/lib/python", re.ASCII)
+_TORCH_TREE = re.compile(
+    r"/pytorch/v?(?P<version>[0-9]\.[0-9]{1,2}\.[0-9]{1,2})(?:[-/][A-Za-z]{0,20})?/lib/python", re.ASCII
+)
 _MPI_TREE = re.compile(r"/openmpi/(?P<version>[0-9]\.[0-9]{1,2}\.[0-9]{1,2})[-/]", re.ASCII)
 _CUDA_TREE = re.compile(r"[/-]cuda-(?P<version>[0-9]{1,2}\.[0-9](?:\.[0-9]{1,3})?)[/-]", re.ASCII)
 
@@ -29,6 +33,9 @@ def read(lines: Sequence[Line], source: str, signatures: Signatures) -> list[Fac
     narrowed = signatures.narrow("\n".join(line.text for line in lines))
     for line in lines:
         text = line.text
+        # The quoted source of a frame shows the message that the last line prints.
+        if not text or _SOURCE_LINE.match(text):
+            continue
         for statement in narrowed.match(text):
             fields = dict(statement.fields)
             if statement.type == "error" and (match := _CUDA_SOURCE.search(text)):
@@ -39,19 +46,19 @@ def read(lines: Sequence[Line], source: str, signatures: Signatures) -> list[Fac
 
 
 def _read_paths(lines: Sequence[Line], out: FactList) -> None:
-    """Versions that the paths of frames contain; each said once."""
-    said: set[tuple[str, str]] = set()
+    """Versions that the paths of frames contain; the first of each kind."""
+    said: set[str] = set()
     for line in lines:
         text = line.text
-        if "/lib" not in text and "\\lib\\" not in text:
+        native = _BACKTRACE.search(text) is not None
+        if not native and "site-packages" not in text and "dist-packages" not in text and 'File "' not in text:
             continue
-        for kind, pattern in (("python", _PYTHON_PATH), ("torch", _TORCH_TREE), ("mpi", _MPI_TREE)):
+        for kind, pattern in _NATIVE_PATHS if native else _FRAME_PATHS:
             match = pattern.search(text)
-            if match and (kind, match.group("version")) not in said:
-                said.add((kind, match.group("version")))
+            if match and kind not in said:
+                said.add(kind)
                 out.add(kind, {"version": match.group("version")}, line)
-        match = _CUDA_TREE.search(text)
-        if match and ("cuda", match.group("version")) not in said:
-            said.add(("cuda", match.group("version")))
-            release = ".".join(match.group("version").split(".")[:2])
-            out.add("cuda_toolkit", {"version": match.group("version"), "release": release}, line)
+
+
+_FRAME_PATHS = (("python", _PYTHON_PATH),)
+_NATIVE_PATHS = (("python", _PYTHON_PATH), ("torch", _TORCH_TREE), ("mpi", _MPI_TREE), ("cuda_toolkit", _CUDA_TREE))

@@ -52,6 +52,7 @@ _BOUND_VENDORS = {"nvidia": "nvidia", "nouveau": "nvidia", "amdgpu": "amd", "i91
 _COMPANY_END = re.compile(
     r"^.{0,80}?\b(?:Inc\.|INC\.|Corp\.|Corporation|Co\., Ltd\.?|Ltd\.|LTD\.?|Limited|GmbH)\s{1,4}(\S.*)$"
 )
+_MAX_NAMES = 32  # of processes kept for one event
 _FILLER = ("system product name", "to be filled by o.e.m.", "default string", "all series")
 
 
@@ -115,6 +116,8 @@ def _xid(log: _Log, line: Line) -> None:
         if process is None:
             continue
         pid, name = process.group(1), printed(process.group(2))
+        if len(event.pids) > _MAX_NAMES or len(event.processes) > _MAX_NAMES:
+            continue
         if pid.isdigit() and int(pid) not in event.pids:
             event.pids.append(int(pid))
         if name is not None and name not in event.processes:

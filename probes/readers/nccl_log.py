@@ -22,7 +22,7 @@ _TESTED_GPU = re.compile(
     r"\bRank\s{1,6}\d{1,6} (?:Group\s{1,6}\d{1,6} )?Pid\s{1,8}\d{1,10} on\s{1,40}(\S{1,80}) device\s{1,6}(\d{1,3}) "
     r"\[(0x[0-9a-fA-F]{1,4}|[0-9a-fA-F:.]{4,16})\] (\S.{0,100}?)\s*$"
 )
-_NET_DEVICES = re.compile(r"\bNET/IB : Using (\[\d.{0,2000})$")
+_NET_DEVICES = re.compile(r"\bNET/IB : Using (\[\d.{0,900})$")
 _NET_DEVICE = re.compile(r"\[\d{1,3}\]([\w.-]{1,60}:\d{1,3}/\w{1,12})")
 _TASKS = re.compile(r"\((\d{1,5}) nodes?, \d{1,5} tasks? per node\)")
 _SRUN = re.compile(r"^\s*srun: (?:job \d|error: |Terminating job)")

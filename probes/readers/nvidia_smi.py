@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...facts import Fact, Provenance, Scalar
-from .emit import coverage, make, printed, whole
+from .emit import coverage, device_id, make, printed, whole
 from .line import Line
 
 READER = "nvidia_smi"
@@ -134,6 +134,7 @@ class _Table:
     headed: bool = False
     driver: _Row | None = None
     gpus: list[_Row] = field(default_factory=list)
+    indexes: set[int] = field(default_factory=set)
     migs: list[_Row] = field(default_factory=list)
     processes: list[_Row] = field(default_factory=list)
     selected: bool = False
@@ -349,9 +350,10 @@ class _Scan:
 
     def _gpu_row(self, line: Line, cells: list[str], first: list[str], place: list[str]) -> None:
         index, mode = int(first[0][:6]), first[-1]
-        if not self.tables or any(row.fields["index"] == index for row in self.tables[-1].gpus):
+        if not self.tables or index in self.tables[-1].indexes:
             self._open_table(line)
         table = self.tables[-1]
+        table.indexes.add(index)
         table.closed = False
         fields: dict[str, Scalar | None] = {
             "index": index,
@@ -522,13 +524,6 @@ def _capability(value: str) -> int | None:
     """`8.9` as 89."""
     major, _, minor = value.partition(".")
     return int(major) * 10 + int(minor) if major.isdigit() and minor.isdigit() and len(value) < 6 else None
-
-
-def device_id(value: str) -> str:
-    """NVML's `0x268410DE` (device, then vendor) as lspci's `10de:2684`; anything else as printed."""
-    if len(value) == 10 and value.startswith("0x"):
-        return f"{value[6:]}:{value[2:6]}".lower()
-    return value
 
 
 def _nvtop(found: re.Match[str], text: str) -> dict[str, Scalar | None]:

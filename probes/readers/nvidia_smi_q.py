@@ -10,16 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...facts import Fact, Scalar
-from .emit import coverage, make, printed, whole
+from .emit import coverage, device_id, make, printed, whole
 from .line import Line
-from .nvidia_smi import device_id
 
 READER = "nvidia_smi_q"
 
 _BANNER = re.compile(r"^\s*=+NVSMI LOG=+\s*$")
 _GPU = re.compile(r"^\s{0,8}GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*$")
 _PAIR = re.compile(r"^(\s{0,40})([A-Z][\w .()/-]{1,60}?)\s{0,60} : (.{0,200})$")
-_TITLE = re.compile(r"^(\s{1,40})([A-Z][\w .()/-]{1,60}?)\s*$")
+_TITLE = re.compile(r"^(\s{0,40})([A-Z][\w .()/-]{1,60}?)\s*$")
 _XML_GPU = re.compile(r'<gpu id="([0-9A-Fa-f:.]{7,20})">')
 _XML_TAG = re.compile(r"<(/?\w{1,60})>([^<>]{0,200})")
 _XML_START = "<nvidia_smi_log>"
@@ -128,15 +127,22 @@ class _Scan:
             return
         pair = _PAIR.match(text)
         if pair is None:
-            title = _TITLE.match(text) if self.gpus else None
-            if title:
-                self._open(len(title.group(1)), title.group(2))
+            self._title(line.number, text)
             return
         indent, key, value = len(pair.group(1)), pair.group(2).strip(), pair.group(3).strip()
         if self.gpus and indent > 0:
             self._gpu_pair(line.number, indent, key, value)
         elif not self.gpus:
             self._head_pair(line.number, key, value)
+
+    def _title(self, number: int, text: str) -> None:
+        title = _TITLE.match(text)
+        if title is None:
+            return
+        if not self.gpus and title.group(2).lower() in _THROTTLE:
+            self.gpus.append(_Gpu(number, {}))  # a section pasted without its GPU
+        if self.gpus and (title.group(1) or title.group(2).lower() in _THROTTLE):
+            self._open(len(title.group(1)), title.group(2))
 
     def _open(self, indent: int, title: str) -> None:
         while self._path and self._path[-1][0] >= indent:
@@ -255,7 +261,9 @@ def _facts(scan: _Scan, source: str) -> Iterator[Fact]:
     complete = bool(scan.gpus) and scan.attached == len(scan.gpus)
     for order, gpu in enumerate(scan.gpus):
         index = order if complete else None
-        yield make("gpu", READER, source, gpu.line, {"index": index, **gpu.fields, "ecc_uncorrected": gpu.uncorrected})
+        if gpu.fields:
+            known = {"index": index, **gpu.fields, "ecc_uncorrected": gpu.uncorrected}
+            yield make("gpu", READER, source, gpu.line, known)
         for name, (number, active) in gpu.throttle.items():
             yield make("throttle_reason", READER, source, number, {"gpu": index, "name": name, "active": active})
         pids: set[Scalar | None] = set()

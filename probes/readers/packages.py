@@ -24,26 +24,46 @@ _PIP_HEADER = re.compile(r"[ \t]{0,8}Package[ \t]+Version(?P<more>(?:[ \t]+[A-Za
 _RULE = re.compile(r"[ \t]{0,8}-{3,}(?:[ \t]+-{3,}){0,5}$")
 _CONDA_HEADER = re.compile(r"# (?:packages in environment at |Name[ \t]+Version[ \t]+Build)")
 _ROW = re.compile(
-    r"[ \t]{0,8}(?P<name>" + _NAME + r")(?P<gap>[ \t]+)(?P<version>" + _PEP440 + r")(?P<rest>(?:[ \t]+[^ \t]{1,300}){0,4})$",
+    r"[ \t]{0,8}(?P<name>"
+    + _NAME
+    + r")(?P<gap>[ \t]+)(?P<version>"
+    + _PEP440
+    + r")(?P<rest>(?:[ \t]+[^ \t]{1,300}){0,4})$",
     re.ASCII,
 )
 _FREEZE = re.compile(
-    r"[ \t]{0,8}(?P<name>" + _NAME + r")(?:\[[A-Za-z0-9,_-]{1,80}\])?===?(?P<version>" + _PEP440 + r")(?:[ \t]*;.{0,200}|[ \t]+--hash=.{0,200}|[ \t]*\\)?$",
+    r"[ \t]{0,8}(?P<name>"
+    + _NAME
+    + r")(?:\[[A-Za-z0-9,_-]{1,80}\])?===?(?P<version>"
+    + _PEP440
+    + r")(?:[ \t]*;.{0,200}|[ \t]+--hash=.{0,200}|[ \t]*\\)?$",
     re.ASCII,
 )
 _DIRECT = re.compile(r"(?P<name>" + _NAME + r") @ (?P<url>[a-z+]{2,12}:[^ \t]{1,600})$", re.ASCII)
-_WHEEL = re.compile(r"/" + _NAME + r"-(?P<version>[0-9][0-9A-Za-z.+!_]{0,80})-[A-Za-z0-9._]{2,40}-[A-Za-z0-9._]{2,60}-[A-Za-z0-9._]{2,120}\.whl", re.ASCII)
-_CONDA_URL = re.compile(
-    r"https?://[^ \t]{1,200}/(?:noarch|linux-[a-z0-9]+|win-[a-z0-9]+|osx-[a-z0-9]+)/(?P<file>[A-Za-z0-9_][A-Za-z0-9._+!-]{1,200})\.(?:tar\.bz2|conda)(?:#[0-9a-f:]{1,80})?$",
+_WHEEL = re.compile(
+    r"/"
+    + _NAME
+    + r"-(?P<version>[0-9][0-9A-Za-z.+!_]{0,80})-[A-Za-z0-9._]{2,40}-[A-Za-z0-9._]{2,60}-[A-Za-z0-9._]{2,120}\.whl",
     re.ASCII,
 )
-_CHANNEL = re.compile(r"https?://(?:conda\.anaconda\.org|[^/ \t]{1,80}/pkgs|[^/ \t]{1,80})/(?P<channel>[A-Za-z0-9_.-]{1,60})/", re.ASCII)
-_YAML_CONDA = re.compile(r"[ \t]{0,8}- (?P<name>" + _NAME + r")=(?P<version>" + _PEP440 + r")=(?P<build>[A-Za-z0-9_.]{1,80})$", re.ASCII)
+_CONDA_URL = re.compile(
+    r"https?://[^ \t]{1,200}/(?:noarch|linux-[a-z0-9]+|win-[a-z0-9]+|osx-[a-z0-9]+)/"
+    r"(?P<file>[A-Za-z0-9_][A-Za-z0-9._+!-]{1,200})\.(?:tar\.bz2|conda)(?:#[0-9a-f:]{1,80})?$",
+    re.ASCII,
+)
+_CHANNEL = re.compile(
+    r"https?://(?:conda\.anaconda\.org|[^/ \t]{1,80}/pkgs|[^/ \t]{1,80})/(?P<channel>[A-Za-z0-9_.-]{1,60})/", re.ASCII
+)
+_YAML_CONDA = re.compile(
+    r"[ \t]{0,8}- (?P<name>" + _NAME + r")=(?P<version>" + _PEP440 + r")=(?P<build>[A-Za-z0-9_.]{1,80})$", re.ASCII
+)
 _YAML_PIP = re.compile(r"[ \t]{1,12}- (?P<name>" + _NAME + r")==(?P<version>" + _PEP440 + r")$", re.ASCII)
 _SHOW_NAME = re.compile(r"Name: (?P<name>" + _NAME + r")$", re.ASCII)
 _SHOW_VERSION = re.compile(r"Version: (?P<version>" + _PEP440 + r")$", re.ASCII)
 # A conda build string, as against a word that follows a version in prose.
-_BUILD = re.compile(r"(?:[A-Za-z0-9_.]{1,80}_[0-9]{1,6}|py[0-9]{2,3}|[0-9]{1,6}|<pip>|mkl|cuda|cpu|openblas)$", re.ASCII)
+_BUILD = re.compile(
+    r"(?:[A-Za-z0-9_.]{1,80}_[0-9]{1,6}|py[0-9]{2,3}|[0-9]{1,6}|<pip>|mkl|cuda|cpu|openblas)$", re.ASCII
+)
 _STRONG_BUILD = re.compile(r"(?:[A-Za-z0-9_.]{1,80}_[0-9]{1,6}|<pip>)$", re.ASCII)
 _DOTTED = re.compile(r"[0-9]{1,8}\.[0-9]", re.ASCII)
 _PIP_BUILD = re.compile(r"[0-9]{1,4}[A-Za-z0-9_]{0,20}$", re.ASCII)
@@ -51,13 +71,14 @@ _PIP_BUILD = re.compile(r"[0-9]{1,4}[A-Za-z0-9_]{0,20}$", re.ASCII)
 # Without a header a run of rows counts only when it names one of these: tables of other programs look alike.
 _WELL_KNOWN = frozenset(
     {
-        "torch", "torchvision", "torchaudio", "torchtext", "torchdata", "pytorch", "pytorch-cuda", "pytorch-gpu", "libtorch",
-        "pytorch-triton", "pytorch-triton-rocm", "triton", "triton-windows", "triton-rocm", "numpy", "transformers", "accelerate",
-        "diffusers", "flash-attn", "flash-attn-3", "xformers", "vllm", "bitsandbytes", "deepspeed", "peft", "safetensors",
-        "sglang", "flashinfer-python", "tensorflow", "jax", "jaxlib", "cudatoolkit", "cuda-version", "cuda-toolkit", "cudnn", "nccl",
-        "pip", "setuptools", "lightning", "pytorch-lightning", "apex", "auto-gptq", "cupy-cuda12x", "onnxruntime-gpu",
-        "tokenizers", "datasets", "python", "mkl", "magma-cuda121", "fbgemm-gpu", "torchao", "torchmetrics", "ray", "unsloth",
-        "llvm-openmp", "causal-conv1d", "mamba-ssm", "natten", "nvidia-ml-py", "pynvml", "ultralytics", "openai-whisper",
+"torch", "torchvision", "torchaudio", "torchtext", "torchdata", "pytorch", "pytorch-cuda", "pytorch-gpu",
+        "libtorch", "pytorch-triton", "pytorch-triton-rocm", "triton", "triton-windows", "triton-rocm", "numpy",
+        "transformers", "accelerate", "diffusers", "flash-attn", "flash-attn-3", "xformers", "vllm", "bitsandbytes",
+        "deepspeed", "peft", "safetensors", "sglang", "flashinfer-python", "tensorflow", "jax", "jaxlib",
+        "cudatoolkit", "cuda-version", "cuda-toolkit", "cudnn", "nccl", "pip", "setuptools", "lightning",
+        "pytorch-lightning", "apex", "auto-gptq", "cupy-cuda12x", "onnxruntime-gpu", "tokenizers", "datasets",
+        "python", "mkl", "magma-cuda121", "fbgemm-gpu", "torchao", "torchmetrics", "ray", "unsloth", "llvm-openmp",
+        "causal-conv1d", "mamba-ssm", "natten", "nvidia-ml-py", "pynvml", "ultralytics", "openai-whisper",
     }
 )  # fmt: skip
 _WELL_KNOWN_PREFIXES = ("nvidia-", "torch-", "pytorch-", "cuda-")
@@ -91,8 +112,7 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
     """Facts of every package list in the text."""
     out = FactList(source, READER)
     run = _Run()
-    singles = 0
-    explicit = 0
+    singles: list[Line] = []
     pending: str | None = None
     for line in lines:
         text = line.text
@@ -116,19 +136,18 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
         if match := _SHOW_NAME.match(text):
             pending = match.group("name")
         elif pending and (match := _SHOW_VERSION.match(text)):
-            out.add("package", {"name": package_name(pending), "version": match.group("version"), "manager": "pip"}, line)
-            singles += 1
+            out.add(
+                "package", {"name": package_name(pending), "version": match.group("version"), "manager": "pip"}, line
+            )
+            singles.append(line)
             pending = None
-        elif _conda_url(line, out):
-            explicit += 1
         else:
             pending = None
-            singles += _single(line, out)
+            if _conda_url(line, out) or _single(line, out):
+                singles.append(line)
     _finish(run, out)
-    if explicit:
-        out.coverage("packages", False, None)
-    elif singles:
-        out.coverage("packages", False, None)
+    if singles:
+        out.coverage("packages", False, singles[0])
     return out.facts
 
 
@@ -206,10 +225,15 @@ def _fields(row: _Row, manager: Manager, run: _Run) -> dict[str, Scalar | None]:
 
 
 def _complete(run: _Run) -> bool:
-    """A whole list has its header and many rows, and goes on past `torch`: a list cut before it proves nothing."""
+    """A whole list has its header and many rows, goes on past `torch`, and shows torch with what it depends on.
+
+    A list that was cut before `torch` or filtered proves no absence.
+    """
     if run.header is None or run.broken or len(run.rows) < _MIN_COMPLETE:
         return False
-    return package_name(run.rows[-1].name) >= "torch"
+    names = {package_name(row.name) for row in run.rows}
+    filtered = not names.isdisjoint({"torch", "pytorch"}) and "typing-extensions" not in names
+    return not filtered and package_name(run.rows[-1].name) >= "torch"
 
 
 def _conda_url(line: Line, out: FactList) -> bool:
@@ -233,8 +257,8 @@ def _conda_url(line: Line, out: FactList) -> bool:
     return True
 
 
-def _single(line: Line, out: FactList) -> int:
-    """A line that says by itself that it is a package: freeze and environment.yml. How many packages it gave."""
+def _single(line: Line, out: FactList) -> bool:
+    """A line that says by itself that it is a package: freeze and environment.yml."""
     text = line.text
     if match := _FREEZE.match(text) or _YAML_PIP.match(text):
         out.add(
@@ -242,11 +266,11 @@ def _single(line: Line, out: FactList) -> int:
             {"name": package_name(match.group("name")), "version": match.group("version"), "manager": "pip"},
             line,
         )
-        return 1
+        return True
     if match := _YAML_CONDA.match(text):
         name, version, build = match.group("name", "version", "build")
         out.add("package", {"name": package_name(name), "version": version, "manager": "conda", "build": build}, line)
-        return 1
+        return True
     if match := _DIRECT.match(text):
         wheel = _WHEEL.search(unquote(match.group("url")))
         fields: dict[str, Scalar | None] = {"name": package_name(match.group("name")), "manager": "pip"}
@@ -255,5 +279,5 @@ def _single(line: Line, out: FactList) -> int:
         if match.group("url").startswith("file:"):
             fields["location"] = match.group("url")
         out.add("package", fields, line)
-        return 1
-    return 0
+        return True
+    return False

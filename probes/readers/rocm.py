@@ -74,6 +74,7 @@ class _Scan:
         self.gpus: dict[int, _Row] = {}
         self.driver: tuple[int, str] | None = None
         self.complete: int | None = None
+        self.done: int | None = None
         self.info_line = -10
         self._in_agents = False
         self._agent: _Row | None = None
@@ -117,11 +118,13 @@ class _Scan:
         if agent:
             self._agent = _Row(number, {"agent": int(agent.group(1))})
             self._pool = ""
+            if agent.group(1) == "1":
+                self.agents, self.done = [], None  # the program ran again
             self.agents.append(self._agent)
             return
         if _DONE.match(text):
             self._in_agents, self._agent = False, None
-            self.complete = number if any(row.fields.get("type") == "GPU" for row in self.agents) else self.complete
+            self.done = number
             return
         found = _KEY.match(text)
         if found is None:
@@ -246,5 +249,6 @@ def _facts(scan: _Scan, source: str) -> Iterator[Fact]:
         if len(row.fields) < 3:
             continue  # `GPU: 0` alone is not a line of these tools
         yield make("gpu", READER, source, row.line, row.fields)
-    if scan.complete is not None:
-        yield coverage("gpus", READER, source, scan.complete)
+    complete = scan.complete or (scan.done if gpus else None)
+    if complete is not None:
+        yield coverage("gpus", READER, source, complete)

@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 from ...facts import Scalar
 
 MAX_ERROR_TEXT = 400
+_BEFORE_MATCH = 60
 _UNITS = {"B": 1, "BYTES": 1, "K": 1 << 10, "KIB": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MIB": 1 << 20, "MB": 1 << 20,
           "G": 1 << 30, "GIB": 1 << 30, "GB": 1 << 30, "T": 1 << 40, "TIB": 1 << 40, "TB": 1 << 40}  # fmt: skip
 _AMOUNT = re.compile(r"(?P<number>[0-9]{1,15}(?:\.[0-9]{1,6})?) ?(?P<unit>[A-Za-z]{0,5})", re.ASCII)
@@ -58,7 +59,7 @@ class _Each:
 class _Signature:
     id: str
     pattern: _PatternLike
-    literal: str
+    literals: tuple[str, ...]
     where: frozenset[str]
     gives: Mapping[str, Mapping[str, Scalar]]
     convert: Mapping[str, str]
@@ -80,17 +81,23 @@ class Signatures:
 
     def narrow(self, text: str) -> Signatures:
         """Only the signatures whose fixed part stands somewhere in a text: one fast pass instead of one a line."""
-        return Signatures(tuple(entry for entry in self.entries if entry.literal in text))
+        return Signatures(tuple(entry for entry in self.entries if _may_match(entry, text)))
 
     def match(self, line: str, where: str = "log") -> list[Statement]:
         """What a line states, in the order of the catalog. `where` is log, question or value."""
         statements: list[Statement] = []
         for entry in self.entries:
-            if entry.literal in line and where in entry.where:
+            if _may_match(entry, line) and where in entry.where:
                 found = entry.pattern.search(line)
                 if found is not None:
                     statements.extend(_statements(entry, found, line))
         return statements
+
+
+def _may_match(entry: _Signature, text: str) -> bool:
+    # One literal is the common case, and this runs for every line.
+    literals = entry.literals
+    return literals[0] in text or (len(literals) > 1 and any(literal in text for literal in literals[1:]))
 
 
 def _compiler(re2: bool) -> Callable[[str], _PatternLike]:
@@ -113,7 +120,7 @@ def _compile_entry(entry: Mapping[str, Any], compiler: Callable[[str], _PatternL
         return _Signature(
             id=identifier,
             pattern=compiler(pattern),
-            literal=literal_of(pattern),
+            literals=literals_of(pattern),
             where=frozenset((where,) if isinstance(where, str) else where),
             gives=entry.get("gives", {"error": {}}),
             convert=entry.get("convert", {}),
@@ -134,8 +141,9 @@ def _statements(entry: _Signature, found: _MatchLike, line: str) -> list[Stateme
     for kind, constants in entry.gives.items():
         fields = _resolve(constants, values)
         if kind == "error":
-            text = found.group() if entry.matched_text else line.strip()
-            fields = {"kind": entry.id, "text": (text or "")[:MAX_ERROR_TEXT], **values, **fields}
+            matched = found.group() or ""
+            text = matched[:MAX_ERROR_TEXT] if entry.matched_text else _excerpt(line.strip(), matched)
+            fields = {"kind": entry.id, "text": text, **_public(values), **fields}
         if fields:
             statements.append(Statement(entry.id, kind, fields))
     for each in entry.each:
@@ -149,6 +157,16 @@ def _statements(entry: _Signature, found: _MatchLike, line: str) -> list[Stateme
                 Statement(entry.id, kind, _resolve(constants, item_values)) for kind, constants in each.gives.items()
             )
     return statements
+
+
+def _excerpt(line: str, matched: str) -> str:
+    """The line, or of a long one the part round the match."""
+    start = max(0, line.find(matched) - _BEFORE_MATCH) if len(line) > MAX_ERROR_TEXT else 0
+    return line[start : start + MAX_ERROR_TEXT]
+
+
+def _public(values: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    return {name: value for name, value in values.items() if not name.startswith("_")}
 
 
 def _resolve(constants: Mapping[str, Scalar], values: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -167,9 +185,9 @@ def _converted(groups: Mapping[str, str], convert: Mapping[str, str]) -> dict[st
     """Groups as fields. `field: int` converts the group of that name, `field: mib group` another one."""
     values: dict[str, Scalar] = {name: text for name, text in groups.items() if name not in convert}
     for name, how in convert.items():
-        kind, _, group = how.partition(" ")
-        text = groups.get(group or name)
-        value = _CONVERSIONS[kind](text) if text is not None else None
+        kind, *sources = how.split()
+        texts = [groups.get(source, "") for source in sources or [name]]
+        value = _CONVERSIONS[kind](*texts) if all(texts) else None
         if value is not None:
             values[name] = value
     return values
@@ -192,6 +210,12 @@ def to_mib(text: str) -> int | None:
     return round(float(match.group("number")) * unit / (1 << 20)) if unit else None
 
 
+def mib_difference(whole: str, part: str) -> int | None:
+    """MiB of one amount less those of another; never below 0, as printed amounts are rounded."""
+    first, second = to_mib(whole), to_mib(part)
+    return None if first is None or second is None else max(0, first - second)
+
+
 def to_sm(text: str) -> int | None:
     """Compute capability as an integer: 8.9, sm_89, compute_89 and 89 are 89; sm_90a is 90."""
     if match := _SM_DOTTED.match(text):
@@ -200,30 +224,40 @@ def to_sm(text: str) -> int | None:
     return int(match.group("digits")) if match else None
 
 
-_CONVERSIONS: Mapping[str, Callable[[str], Scalar | None]] = {"int": to_int, "mib": to_mib, "sm": to_sm, "text": str}
+_CONVERSIONS: Mapping[str, Callable[..., Scalar | None]] = {
+    "int": to_int,
+    "mib": to_mib,
+    "minus": mib_difference,
+    "sm": to_sm,
+    "text": str,
+}
 
 # What ends a run of literal characters.
 _SPECIAL = frozenset(".^$*+?{}[]|()\\")
 
 
-def literal_of(pattern: str) -> str:
-    """The longest text that every match of a pattern contains, "" where there is none.
+def literals_of(pattern: str) -> tuple[str, ...]:
+    """Texts of which every match of a pattern contains one: the longest of each top-level alternative.
 
-    Only the top level is read: an alternative there, a group, a class or a repeated character ends a run.
+    Only the top level is read: a group, a class or a repeated character ends a run of literal characters. An
+    alternative without any gives "", which every text contains.
     """
     if pattern.startswith("(?i)"):
-        return ""
-    runs = [""]
+        return ("",)
+    alternatives = [[""]]
     position = 0
     while position < len(pattern):
+        runs = alternatives[-1]
         char = pattern[position]
+        following = pattern[position + 1 : position + 2]
         if char == "|":
-            return ""
-        if char in "([":
+            alternatives.append([""])
+            position += 1
+        elif char in "([":
             position = _skip(pattern, position)
             runs.append("")
-        elif char == "\\" and pattern[position + 1 : position + 2] and not pattern[position + 1].isalnum():
-            runs[-1] += pattern[position + 1]
+        elif char == "\\" and following and not following.isalnum():
+            runs[-1] += following
             position += 2
         elif char == "\\":
             runs.append("")
@@ -239,7 +273,7 @@ def literal_of(pattern: str) -> str:
         else:
             runs[-1] += char
             position += 1
-    return max(runs, key=len)
+    return tuple(max(runs, key=len) for runs in alternatives)
 
 
 def _skip(pattern: str, position: int) -> int:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...facts import Fact
+from ...facts import Fact, Scalar
 from .emit import coverage, make, printed
 from .line import Line
 
@@ -29,7 +29,7 @@ class _Matrix:
     """One matrix: the columns of its head, the links by pair, the rows and the names of its legend."""
 
     line: int
-    columns: list[str]
+    columns: dict[str, int]
     links: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     rows: dict[str, tuple[int, str | None, str | None]] = field(default_factory=dict)
     nics: dict[str, str] = field(default_factory=dict)
@@ -42,14 +42,15 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
         text = _ESCAPE_REST.sub("", line.text)
         head = _head(text)
         if head:
-            found.append(_Matrix(line.number, head))
+            found.append(_Matrix(line.number, {name: place for place, name in enumerate(head)}))
         elif found:
             _row(found[-1], line.number, text)
-    distinct: list[_Matrix] = []
+    distinct: dict[tuple[object, ...], _Matrix] = {}
     for matrix in found:
-        if matrix.rows and all(_stated(matrix) != _stated(other) for other in distinct):
-            distinct.append(matrix)
-    return [fact for machine, matrix in enumerate(distinct) for fact in _facts(matrix, machine, source)]
+        if matrix.rows:
+            distinct.setdefault(_stated(matrix), matrix)
+    machines = enumerate(distinct.values())
+    return [fact for machine, matrix in machines for fact in _facts(matrix, machine, source)]
 
 
 def _head(text: str) -> list[str]:
@@ -70,14 +71,14 @@ def _row(matrix: _Matrix, number: int, text: str) -> None:
     if len(words) < 2 or words[0] not in matrix.columns or words[0] in matrix.rows or not _LINK.match(words[1]):
         return
     name, width = words[0], len(matrix.columns)
-    at = matrix.columns.index(name)
+    at = matrix.columns[name]
     cells = 0
     for other, word in zip(matrix.columns, words[1:], strict=False):
         if not _LINK.match(word):
             break
         cells += 1
         if other != name:
-            pair = (name, other) if at < matrix.columns.index(other) else (other, name)
+            pair = (name, other) if at < matrix.columns[other] else (other, name)
             matrix.links.setdefault(pair, (number, word))
     affinity, numa = _affinities(text, words, width) if cells == width else (None, None)
     matrix.rows[name] = number, affinity, numa
@@ -92,15 +93,17 @@ def _affinities(text: str, words: list[str], width: int) -> tuple[str | None, st
 
 
 def _stated(matrix: _Matrix) -> tuple[object, ...]:
-    return matrix.columns, {pair: link for pair, (_, link) in matrix.links.items()}
+    """What makes two matrices the same one."""
+    return tuple(matrix.columns), tuple((pair, link) for pair, (_, link) in matrix.links.items())
 
 
 def _facts(matrix: _Matrix, machine: int, source: str) -> Iterator[Fact]:
     for (first, second), (number, link) in matrix.links.items():
-        fields = {"machine": machine, "a": first, "b": second, "link": link}
+        fields: dict[str, Scalar | None] = {"machine": machine, "a": first, "b": second, "link": link}
         yield make("topology_link", READER, source, number, fields)
     for name, (number, affinity, numa) in matrix.rows.items():
-        row = {"machine": machine, "name": name, "cpu_affinity": affinity, "numa": numa, "nic": matrix.nics.get(name)}
+        row: dict[str, Scalar | None] = {"machine": machine, "name": name, "nic": matrix.nics.get(name)}
+        row.update(cpu_affinity=affinity, numa=numa)
         yield make("topology_device", READER, source, number, row)
     if set(matrix.rows) == set(matrix.columns):
         yield coverage("topology", READER, source, matrix.line)

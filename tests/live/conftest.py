@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-
 from gpurules.facts import Fact, Scalar
 from gpurules.probes.live.source import Machine
 from gpurules.probes.runner import SystemRunner

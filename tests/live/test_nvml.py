@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from gpurules.facts import Fact, Scalar
 from gpurules.probes.live import collect
 from gpurules.probes.live.nvml import probe_nvml
@@ -18,7 +17,7 @@ Environ = Callable[..., dict[str, str]]
 Machines = Callable[..., Machine]
 Said = Callable[[list[Fact]], list[tuple[str, dict[str, Scalar]]]]
 
-STATE_OK = ("nvml", {"state": "ok", "code": 0, "name": "SUCCESS"})
+STATE_OK = ("nvml", {"state": "ok", "code": 0, "name": "NVML_SUCCESS"})
 NVML_SEEN = ("coverage", {"domain": "nvml", "complete": True})
 
 
@@ -141,7 +140,7 @@ def test_driver_without_gpus(nvml_environ: Environ, machine: Machines, said: Sai
 )
 def test_initialisation_fails(nvml_environ: Environ, machine: Machines, said: Said, code: int, name: str) -> None:
     facts = probe_nvml(machine(environ=nvml_environ("rtx3060", f"fail.nvmlInit={code}")), 5.0)
-    state = ("nvml", {"state": "failed", "code": code, "name": name})
+    state = ("nvml", {"state": "failed", "code": code, "name": f"NVML_ERROR_{name}"})
     # The library tells its own version even then, which is half of a mismatch.
     library = [("driver_part", {"part": "userspace", "version": "550.163.01"})] if code != 12 else []
     assert said(facts) == [state, NVML_SEEN, *library]
@@ -154,7 +153,7 @@ def test_code_without_a_name(nvml_environ: Environ, machine: Machines) -> None:
 
 def test_no_library(machine: Machines, said: Said, tmp_path: Path) -> None:
     facts = probe_nvml(machine(environ={"LD_LIBRARY_PATH": os.fspath(tmp_path)}), 5.0)
-    missing = ("nvml", {"state": "missing", "code": 12, "name": "LIBRARY_NOT_FOUND"})
+    missing = ("nvml", {"state": "missing", "code": 12, "name": "NVML_ERROR_LIBRARY_NOT_FOUND"})
     if of_type(facts, "nvml")[0]["state"] == "ok":
         pytest.skip("this machine has an NVIDIA driver")
     assert said(facts) == [missing, NVML_SEEN, seen("driver")]
@@ -195,7 +194,7 @@ def test_lost_gpu_is_one_failed_call(nvml_environ: Environ, machine: Machines, s
     assert said(facts)[-3:] == [
         (
             "nvml_call_error",
-            {"function": "nvmlDeviceGetHandleByIndex", "gpu": 1, "code": 15, "name": "GPU_IS_LOST"},
+            {"function": "nvmlDeviceGetHandleByIndex", "gpu": 1, "code": 15, "name": "NVML_ERROR_GPU_IS_LOST"},
         ),
         seen("driver"),
         seen("gpus", complete=False),
@@ -206,7 +205,7 @@ def test_gpu_lost_between_calls(nvml_environ: Environ, machine: Machines) -> Non
     facts = probe_nvml(machine(environ=nvml_environ("rtx3060", "fail.nvmlDeviceGetUUID=15")), 5.0)
     assert of_type(facts, "gpu") == [{"index": 0, "vendor": "nvidia", "name": "NVIDIA GeForce RTX 3060"}]
     assert of_type(facts, "nvml_call_error") == [
-        {"function": "nvmlDeviceGetUUID", "gpu": 0, "code": 15, "name": "GPU_IS_LOST"}
+        {"function": "nvmlDeviceGetUUID", "gpu": 0, "code": 15, "name": "NVML_ERROR_GPU_IS_LOST"}
     ]
 
 
@@ -239,6 +238,6 @@ def test_collect_turns_to_nvidia_smi(nvml_environ: Environ, program: Callable[[s
     folder = program("nvidia-smi", f"echo '{message}'; exit 18")
     environ = nvml_environ("rtx3060", "fail.nvmlInit=18") | {"PATH": f"{folder}:/usr/bin:/bin"}
     facts = collect(environ=environ)
-    assert of_type(facts, "nvml") == [{"state": "failed", "code": 18, "name": "LIB_RM_VERSION_MISMATCH"}]
+    assert of_type(facts, "nvml") == [{"state": "failed", "code": 18, "name": "NVML_ERROR_LIB_RM_VERSION_MISMATCH"}]
     (smi,) = of_type(facts, "nvidia_smi")
     assert (smi["state"], smi["return_code"]) == ("failed", 18)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from gpurules.probes.runner import Result, SystemRunner
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="stub programs are shell scripts")

@@ -398,3 +398,53 @@ def test_more_than_three_fixes_of_a_finding_wait_for_v(healthy: Report) -> None:
 def test_without_a_command_the_verdict_says_the_fix_in_words(several: Report) -> None:
     report = several.model_copy(update={"findings": several.findings[2:], "fixes": several.fixes[2:], "summary": "S."})
     assert render_text(report, detail="verdict") == "PROBLEM  S. Match torchvision to torch.\n"
+
+
+STEPS = (
+    Step(platform="windows", command="wsl --update"),
+    Step(platform="linux", command="apt-get install x"),
+    Step(platform="wsl", command="apt-get install y"),
+    Step(text="Restart."),
+)
+
+
+@pytest.mark.parametrize(
+    ("platform", "steps", "first"),
+    [
+        ("linux", STEPS, "apt-get install x"),
+        ("windows", STEPS, "wsl --update"),
+        ("wsl", STEPS, "apt-get install y"),
+        ("wsl", STEPS[:2], "apt-get install x"),
+        (None, STEPS, "wsl --update"),
+        ("macos", STEPS[3:], ""),
+    ],
+)
+def test_only_the_steps_of_the_platform(
+    one_problem: Report, platform: str | None, steps: tuple[Step, ...], first: str
+) -> None:
+    fix = one_problem.fixes[0].model_copy(update={"steps": steps, "title": "Update"})
+    report = one_problem.model_copy(update={"platform": platform, "fixes": (fix,)})
+    verdict = render_text(report, detail="verdict")
+    assert verdict.splitlines()[1:] == ([f"         {first}"] if first else [])
+
+
+def test_what_is_unknown_offers_checks_not_cures(unknown: Report) -> None:
+    check = Fix(
+        id="c",
+        finding="f1",
+        kind="check",
+        action="reload_nvidia_uvm",
+        title="See whether the module is loaded",
+        steps=(Step(command="lsmod | grep nvidia_uvm"),),
+    )
+    text = render_text(unknown.model_copy(update={"fixes": (check,)}), detail="verdict")
+    assert text.count("lsmod") == 1
+    assert text.endswith("         check        lsmod | grep nvidia_uvm\n")
+
+
+def test_beside_a_settled_problem_other_causes_are_merely_possible(several: Report, unknown: Report) -> None:
+    report = several.model_copy(update={"findings": (several.findings[0], unknown.findings[1], several.findings[2])})
+    text = render_text(report)
+    assert "1 error · 1 warning ·" in text
+    assert "\nPossible too:\n  - CUDA_VISIBLE_DEVICES changed (14 %)\n" in text
+    assert "\n! 3. torchvision 0.20" in text  # the numbers are those that `gpurules why` takes
