@@ -129,7 +129,10 @@ class DurableWorker:
         if line.endswith("\n"):
             answer: Json = json.loads(line)
             return answer
-        code = process.wait()
+        try:
+            code: int | None = process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            code = None
         self.close()
         if self._late:
             raise DurableError(f"durable-rules took longer than {self._timeout:g} s and was stopped")
@@ -162,11 +165,11 @@ class DurableEngine:
         self.rules: tuple[Rule, ...] = tuple(rules)
         check_rules(self.rules)
         self._levels = levels(self.rules)
-        self._codec = Codec(self.rules)
         self._given = tuple(static)
+        self._codec = Codec(self.rules, self._given)
         self._static: StaticRows | None = None
         self._own = worker is None
-        self._worker = worker or DurableWorker(python=python, timeout_s=timeout_s)
+        self.worker = worker or DurableWorker(python=python, timeout_s=timeout_s)
         self._text = _Translation(self.rules, self._codec)
         self._shards = [list(self._text.shards(level.rules)) for level in self._levels]
         self._sessions = itertools.count(1)
@@ -174,7 +177,7 @@ class DurableEngine:
     def run(self, rows: Iterable[Row]) -> WorkingMemory:
         """The fixpoint over the static rows and these rows."""
         listed = list(rows)
-        with self._worker.lock:
+        with self.worker.lock:
             try:
                 return self._run(listed)
             except WorkerCrashed:
@@ -183,7 +186,7 @@ class DurableEngine:
     def close(self) -> None:
         """Ends the engine's own process."""
         if self._own:
-            self._worker.close()
+            self.worker.close()
 
     def __enter__(self) -> DurableEngine:
         return self
@@ -194,10 +197,10 @@ class DurableEngine:
         self.close()
 
     def _run(self, rows: Sequence[Row]) -> WorkingMemory:
-        if self._worker.loaded is not self:
+        if self.worker.loaded is not self:
             named = {s.name: s.rules for shards in self._shards for s in shards}
-            self._worker.ask({"op": "load", "shards": named})
-            self._worker.loaded = self
+            self.worker.ask({"op": "load", "shards": named})
+            self.worker.loaded = self
         if self._static is None:
             chosen = closable(self.rules, self._given)
             self._static = StaticRows.freeze(self._session(StaticRows(), self._given, chosen, closing=True))
@@ -207,12 +210,12 @@ class DurableEngine:
         self, static: StaticRows, rows: Iterable[Row], chosen: frozenset[int], *, closing: bool = False
     ) -> WorkingMemory:
         sid = f"s{next(self._sessions)}"
-        session = _Session(self.rules, self._text, static, sid, self._worker, closing=closing)
+        session = _Session(self.rules, self._text, static, sid, self.worker, closing=closing)
         for row in rows:
             session.give(row)
         for level, shards in zip(self._levels, self._shards, strict=True):
             session.level(frozenset(level.rules) & chosen, shards)
-        self._worker.ask({"op": "close", "sid": sid})
+        self.worker.ask({"op": "close", "sid": sid})
         return session.close()
 
 

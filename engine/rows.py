@@ -3,13 +3,13 @@
 May live here: the codec between `ir.Row` and tuples, and the canonical order of tuples. Must not: rules' evaluation.
 
 A key is (value of field 0, ..., value of field n-1, extras). An unknown field is None; extras holds the fields that no
-rule mentions, as sorted pairs. The two bools travel as floats, a type that rows cannot hold: so `True`, `1` and "1"
-stay three different values under Python's `==` and hash, and a key still sorts at C speed.
+rule and no static row mentions, as sorted pairs. The two bools travel as floats, a type that rows cannot hold: so
+`True`, `1` and "1" stay three different values under Python's `==` and hash, and a key still sorts at C speed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..facts import Scalar
@@ -30,6 +30,12 @@ def encode_value(value: Scalar) -> Encoded:
     if isinstance(value, (int, str)):
         return value
     raise ValueError(f"not a scalar: {value!r}")
+
+
+def _encoded(type_: str, name: str, value: Scalar) -> Encoded:
+    if value.__class__ in _EXACT:
+        return encode_value(value)
+    raise ValueError(f"row {type_}.{name}: neither str, int nor bool: {value!r}")
 
 
 def decode_value(value: Encoded) -> Scalar:
@@ -60,17 +66,19 @@ def canonical(keys: Iterable[Key]) -> list[Key]:
 
 
 class Codec:
-    """The positions of the fields of every type that a rule base mentions."""
+    """The positions of the fields that rules and static rows mention, by type."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], static: Iterable[Row] = ()) -> None:
         fields: dict[str, set[str]] = {}
         for rule in rules:
             _collect(rule, fields)
+        for type_, known in static:
+            fields.setdefault(type_, set()).update(known)
         self.names: dict[str, tuple[str, ...]] = {t: tuple(sorted(names)) for t, names in fields.items()}
         self._slots = {t: {name: i for i, name in enumerate(names)} for t, names in self.names.items()}
 
     def slot(self, type_: str, field: str) -> int:
-        """The position of a field that some rule mentions."""
+        """The position of a field that some rule or static row mentions."""
         return self._slots[type_][field]
 
     def serial(self, type_: str) -> int:
@@ -80,22 +88,29 @@ class Codec:
     def encode(self, row: Row) -> tuple[str, Key]:
         """(type, key) of a row; ValueError where a value is not a scalar."""
         type_, fields = row
-        for name, value in fields.items():
-            if value.__class__ not in _EXACT:
-                raise ValueError(f"row {type_}.{name}: neither str, int nor bool: {value!r}")
         get = fields.get
         values: list[Any] = []
         known = 0
         for name in self.names.get(type_, ()):
-            found = get(name)
-            known += found is not None
-            values.append(_BOOLS[found] if isinstance(found, bool) else found)
-        values.append(self._extras(type_, row) if known < len(fields) else ())
+            value = get(name)
+            if value is not None:
+                known += 1
+                kind = value.__class__
+                if kind is not str and kind is not int:
+                    values.append(_encoded(type_, name, value))
+                    continue
+            values.append(value)
+        values.append(self._extras(type_, fields) if known < len(fields) else ())
         return type_, tuple(values)
 
-    def _extras(self, type_: str, row: Row) -> tuple[tuple[str, Encoded], ...]:
+    def _extras(self, type_: str, fields: Mapping[str, Scalar]) -> tuple[tuple[str, Encoded], ...]:
         slots = self._slots.get(type_, {})
-        return tuple(sorted((name, encode_value(value)) for name, value in row[1].items() if name not in slots))
+        extras = []
+        for name, value in fields.items():
+            encoded = _encoded(type_, name, value)
+            if name not in slots:
+                extras.append((name, encoded))
+        return tuple(sorted(extras))
 
     def decode(self, type_: str, key: Sequence[Any]) -> dict[str, Scalar]:
         """The known fields of a key (anything behind the extras is ignored)."""

@@ -15,9 +15,11 @@ from pydantic import BaseModel, ValidationError
 
 from ..engine.ir import Rule
 from ..facts import Scalar
+from .aliases import load_aliases
 from .catalogs import Catalogs, load_catalogs
 from .compile import Compiler, LanguageError
 from .loader import rule_to_json, vocabulary_to_json
+from .phrases import load_phrases
 from .problems import Problems
 from .schema import CauseEntry, FixFile, QuestionEntry, RuleFile, SymptomEntry
 from .versions import parse_version
@@ -56,6 +58,8 @@ def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str
         "static": static,
         "sources": sources,
         "names": [[n.product, list(n.aliases), n.line] for n in catalogs.names],
+        "aliases": _aliases(files, vocabulary, problems),
+        "phrases": _phrases(files, problems),
         "retrieved": dict(catalogs.retrieved),
     }
 
@@ -179,6 +183,21 @@ def _architecture_extras(fields: Mapping[str, Scalar], architectures: Iterable[M
 def _order(version: str) -> int:
     parts = parse_version(version)
     return parts.order if parts else 0
+
+
+def _aliases(files: Mapping[str, Path], vocabulary: Vocabulary, problems: Problems) -> Any:
+    path = files["aliases.yaml"]
+    load_aliases(path, vocabulary, problems)
+    root = load(path, Problems())
+    return root.plain() if root else {}
+
+
+def _phrases(files: Mapping[str, Path], problems: Problems) -> Any:
+    path = files["facts/phrases.yaml"]
+    load_phrases(path, problems)
+    root = load(path, Problems())
+    rows = root.get("rows") if root else None
+    return rows.plain() if rows else []
 
 
 def _signatures(files: Mapping[str, Path], problems: Problems) -> list[Any]:

@@ -26,7 +26,8 @@ from .yamlnodes import Node, parse
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_EVENTS = 100_000
-MAX_STATED = 2_000
+MAX_VALUE = 2_000
+MAX_SENTENCE = 20_000
 READER = "facts file"
 _BESIDE_FACTS = ("schema", "version", "facts")
 _FROM = "_from"
@@ -302,6 +303,8 @@ class _Loose:
         return drafts
 
     def _convert(self, alias: Alias, text: str) -> list[Outputs] | None:
+        if len(text) > MAX_VALUE:
+            return None  # No version or name is that long; free text is for phrases and readers.
         if alias.converter == "choice":
             value = _choice(text, alias.values, self.context)
             return None if value is None else [] if value == "" else [{"value": value}]
@@ -356,14 +359,17 @@ class _Loose:
         if _PRIVATE.search(key):
             self.unclear.append((line, f"{key}: (not kept)"))
             return
-        self.drafts.append(_Draft("stated", {"key": normal_key(key), "value": text[:MAX_STATED]}, line))
+        self.drafts.append(_Draft("stated", {"key": normal_key(key), "value": text[:MAX_VALUE]}, line))
         self._sentence(text, line, key)
 
     def _sentence(self, text: str, line: int, key: str = "") -> None:
+        text = text[:MAX_SENTENCE].strip()
+        if not text:
+            return
         variables = environment(text, self.context) or []
         self.drafts += [_Draft("env_var", {"name": v["name"], "value": v["value"]}, line) for v in variables]
         said = self._phrases_in(key, text, line)
-        if " " in text.strip():
+        if " " in text:
             self.passages.append(Passage(line, text))
         if not variables and not said:
             shown = " ".join(text.split())[:200]

@@ -18,19 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.ir import Conclusion, Join, Pattern, Ref, Row, Rule, Test
-from ..facts import Scalar
 from .problems import KnowledgeError, Problems
-from .vocabulary import Vocabulary, load_vocabulary
+from .vocabulary import FieldSpec, TypeSpec, Vocabulary
 
 if TYPE_CHECKING:
+    from .aliases import Aliases
     from .names import GpuNames
+    from .phrases import Phrases
 
 FOLDER = Path(__file__).resolve().parent
 # Part of the cache's key: raise it when the compiled form changes without a change of the files.
 CACHE_FORMAT = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Knowledge:
     """Everything that is known, compiled. Shared by all sessions and threads.
 
@@ -50,6 +51,8 @@ class Knowledge:
     static: tuple[Row, ...]
     static_sources: tuple[tuple[str, str, str], ...]
     names: GpuNames
+    aliases: Aliases
+    phrases: Phrases
     version: str
     retrieved: Mapping[str, str] = field(default_factory=dict)
 
@@ -77,7 +80,7 @@ def _load(overlay: str | None, use_cache: bool) -> Knowledge:
         cached = _compile(files, digest)
         if use_cache:
             _write_cache(digest, cached)
-    return _restore(cached, files)
+    return _restore(cached)
 
 
 def knowledge_files(overlay: Path | None) -> dict[str, Path]:
@@ -123,13 +126,13 @@ def _compile(files: Mapping[str, Path], digest: str) -> dict[str, Any]:
     return document
 
 
-def _restore(document: Mapping[str, Any], files: Mapping[str, Path]) -> Knowledge:
+def _restore(document: Mapping[str, Any]) -> Knowledge:
+    from .aliases import Aliases
     from .names import GpuName, GpuNames
+    from .phrases import Phrases
 
     names = GpuNames(GpuName(*entry) for entry in document["names"])
-    problems = Problems()
-    plain = load_vocabulary(files["vocabulary.yaml"], problems) if "vocabulary" not in document else _vocabulary(document["vocabulary"])
-    vocabulary = Vocabulary(plain.types, names.identify)
+    vocabulary = Vocabulary(_vocabulary_types(document["vocabulary"]), names.identify)
     sources = document["sources"]
     static: list[Row] = []
     static_sources: list[tuple[str, str, str]] = []
@@ -149,6 +152,8 @@ def _restore(document: Mapping[str, Any], files: Mapping[str, Path]) -> Knowledg
         static=tuple(static),
         static_sources=tuple(static_sources),
         names=names,
+        aliases=Aliases.compile(document["aliases"]),
+        phrases=Phrases.compile(document["phrases"]),
         version=document["version"],
         retrieved=document["retrieved"],
     )
@@ -179,14 +184,12 @@ def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
     return {t.name: [t.kind, list(t.identity), t.domain, t.closed_by, t.about, [[f.name, f.type, list(f.values)] for f in t.fields.values()]] for t in vocabulary.types.values()}
 
 
-def _vocabulary(data: Mapping[str, Any]) -> Vocabulary:
-    from .vocabulary import FieldSpec, TypeSpec
-
+def _vocabulary_types(data: Mapping[str, Any]) -> dict[str, TypeSpec]:
     types = {}
     for name, (kind, identity, domain, closed_by, about, fields) in data.items():
         specs = {f: FieldSpec(f, t, tuple(v)) for f, t, v in fields}
         types[name] = TypeSpec(name, kind, specs, tuple(identity), domain, closed_by, about)
-    return Vocabulary(types)
+    return types
 
 
 # --- the cache ------------------------------------------------------------------------------------------------------------
@@ -226,9 +229,4 @@ def _stale(paths: Iterable[Path], keep: int) -> list[Path]:
     return newest_first[keep - 1 :]
 
 
-def scalar_fields(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """A plain copy, in a fixed order, for comparison and storage."""
-    return dict(sorted(fields.items()))
-
-
-__all__ = ["FOLDER", "Knowledge", "KnowledgeError", "knowledge_files", "load_knowledge", "rule_to_json", "scalar_fields", "vocabulary_to_json"]
+__all__ = ["FOLDER", "Knowledge", "KnowledgeError", "knowledge_files", "load_knowledge", "rule_to_json", "vocabulary_to_json"]

@@ -28,7 +28,7 @@ _FLAGS = re.IGNORECASE | re.ASCII
 _LINES = ("RTX", "GTX", "RX")
 _BARE_MODEL = re.compile(
     r"(?P<before>\A|[^\w.\-+])(?P<line>(?:[rg]tx|rx|geforce|radeon|quadro|tesla|titan|pro|arc)\s+)?"
-    r"(?P<model>[1-9]\d{3}(?:\s?(?:ti|super|xtx|xt))*)\b",
+    r"(?P<model>[1-9]\d{3}(?:\s?(?:ti|super|xtx|xt))*)s?\b",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -127,6 +127,7 @@ def with_lines(text: str, names: GpuFinder) -> str:
 def _with_line(match: re.Match[str], names: GpuFinder) -> str:
     if match["line"]:
         return match.group(0)
+    # A plural loses its s: "two 4090s" is "two RTX 4090".
     named = [line for line in _LINES if names.identify(f"{line} {match['model']}")]
     return f"{match['before']}{named[0]} {match['model']}" if len(named) == 1 else match.group(0)
 

@@ -29,20 +29,41 @@ from .common import merge_equal
 from .line import Line
 from .signatures import Signatures
 
-_READERS: tuple[tuple[str, Callable[[Sequence[Line], str], list[Fact]]], ...] = (
-    ("collect_env", collect_env.read),
-    ("nvidia_smi", nvidia_smi.read),
-    ("nvidia_smi_q", nvidia_smi_q.read),
-    ("topology", topology.read),
-    ("kernel_log", kernel_log.read),
-    ("lspci", lspci.read),
-    ("lsmod", lsmod.read),
-    ("nccl_log", nccl_log.read),
-    ("rocm", rocm.read),
-    ("packages", packages.read),
-    ("environment", environment.read),
-    ("torch_shell", torch_shell.read),
-)
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A reader, and texts of which its layout always holds one; an empty tuple where that cannot be said."""
+
+    name: str
+    read: Callable[[Sequence[Line], str], list[Fact]]
+    marks: tuple[str, ...] = ()
+
+
+_LAYOUTS = (
+    _Layout("collect_env", collect_env.read),
+    _Layout(
+        "nvidia_smi",
+        nvidia_smi.read,
+        ("NVIDIA", "nvidia", "NVML", "No devices", "GPU-", "MiB", "PCIe GEN", "memory."),
+    ),
+    _Layout("nvidia_smi_q", nvidia_smi_q.read, (" : ", "<gpu")),
+    _Layout("topology", topology.read, ("GPU",)),
+    _Layout(
+        "kernel_log",
+        kernel_log.read,
+        (
+            "Xid", "NVRM", "nvidia", "nouveau", "amdgpu", "i915", "xe ", "Linux version", "ainted", "Hardware name",
+            "DMI:", "class 0x03", "version", "could not insert",
+        ),
+    ),
+    _Layout("lspci", lspci.read, (":",)),
+    _Layout("lsmod", lsmod.read, ("Used by", "oading 0x", " Live 0x", "nvidia", "amdgpu", "nouveau")),
+    _Layout("nccl_log", nccl_log.read, ("NCCL", "NET/", "Rank", "cudaDriverVersion", "srun", "GPU Direct", "per node")),
+    _Layout("rocm", rocm.read, ("ROC", "roc", "HSA", "Agent", "GPU", "gfx", "amdgpu", "HIP version", "Device ")),
+    _Layout("packages", packages.read),
+    _Layout("environment", environment.read, ("=", "ENV", "env", "echo")),
+    _Layout("torch_shell", torch_shell.read, ("torch", "vailable", "ount")),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +83,13 @@ def read_text(data: bytes | str, source: str, signatures: Signatures) -> Reading
         return Reading((), (), cleaned.truncated, cleaned.refused)
     facts: list[Fact] = []
     layouts: list[str] = []
-    for layout, read in _READERS:
-        found = read(cleaned.lines, source)
+    text = "\n".join(line.text for line in cleaned.lines)
+    for layout in _LAYOUTS:
+        if layout.marks and not any(mark in text for mark in layout.marks):
+            continue
+        found = layout.read(cleaned.lines, source)
         if found:
-            layouts.append(layout)
+            layouts.append(layout.name)
             facts.extend(found)
     found = errors.read(cleaned.lines, source, signatures)
     if found:

@@ -6,6 +6,7 @@ May live here: the layout of tracebacks and native assertions. Must not: message
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from ...facts import Fact
@@ -14,6 +15,9 @@ from .line import Line
 from .signatures import Signatures
 
 READER = "errors"
+
+# So many lines of one kind say all that there is to say; a flood must not cost more.
+_FLOOD = 2000
 
 _SOURCE_LINE = re.compile(r"[ \t]*(?:-+> ?)?[0-9]{0,5}[ \t]*(?:raise |warnings\.warn\(|warn\()", re.ASCII)
 _BACKTRACE = re.compile(r"\.so[.0-9]*\([^()]{0,200}\) ?\[0x[0-9a-f]+\]", re.ASCII)
@@ -31,16 +35,22 @@ def read(lines: Sequence[Line], source: str, signatures: Signatures) -> list[Fac
     """Facts of the error lines and traceback frames of a text."""
     out = FactList(source, READER)
     narrowed = signatures.narrow("\n".join(line.text for line in lines))
+    seen: Counter[str] = Counter()
     for line in lines:
         text = line.text
         # The quoted source of a frame shows the message that the last line prints.
         if not text or _SOURCE_LINE.match(text):
             continue
-        for statement in narrowed.match(text):
+        statements = narrowed.match(text)
+        seen.update({statement.signature for statement in statements})
+        for statement in statements:
             fields = dict(statement.fields)
             if statement.type == "error" and (match := _CUDA_SOURCE.search(text)):
                 fields.setdefault("source_file", match.group("file"))
             out.add(statement.type, fields, line)
+        if statements and seen.most_common(1)[0][1] >= _FLOOD:
+            narrowed = narrowed.without({signature for signature, count in seen.items() if count >= _FLOOD})
+            seen = Counter({signature: count for signature, count in seen.items() if count < _FLOOD})
     _read_paths(lines, out)
     return out.facts
 

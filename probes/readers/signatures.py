@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -59,7 +59,7 @@ class _Each:
 class _Signature:
     id: str
     pattern: _PatternLike
-    literals: tuple[str, ...]
+    literals: tuple[tuple[str, ...], ...]
     where: frozenset[str]
     gives: Mapping[str, Mapping[str, Scalar]]
     convert: Mapping[str, str]
@@ -83,6 +83,10 @@ class Signatures:
         """Only the signatures whose fixed part stands somewhere in a text: one fast pass instead of one a line."""
         return Signatures(tuple(entry for entry in self.entries if _may_match(entry, text)))
 
+    def without(self, identifiers: Set[str]) -> Signatures:
+        """The others."""
+        return Signatures(tuple(entry for entry in self.entries if entry.id not in identifiers))
+
     def match(self, line: str, where: str = "log") -> list[Statement]:
         """What a line states, in the order of the catalog. `where` is log, question or value."""
         statements: list[Statement] = []
@@ -95,9 +99,8 @@ class Signatures:
 
 
 def _may_match(entry: _Signature, text: str) -> bool:
-    # One literal is the common case, and this runs for every line.
-    literals = entry.literals
-    return literals[0] in text or (len(literals) > 1 and any(literal in text for literal in literals[1:]))
+    # The first and longest text alone decides for nearly every line and entry.
+    return any(runs[0] in text and all(run in text for run in runs[1:]) for runs in entry.literals)
 
 
 def _compiler(re2: bool) -> Callable[[str], _PatternLike]:
@@ -234,16 +237,17 @@ _CONVERSIONS: Mapping[str, Callable[..., Scalar | None]] = {
 
 # What ends a run of literal characters.
 _SPECIAL = frozenset(".^$*+?{}[]|()\\")
+_MIN_LITERAL = 4
 
 
-def literals_of(pattern: str) -> tuple[str, ...]:
-    """Texts of which every match of a pattern contains one: the longest of each top-level alternative.
+def literals_of(pattern: str) -> tuple[tuple[str, ...], ...]:
+    """For each top-level alternative of a pattern the texts that its matches contain, longest first.
 
     Only the top level is read: a group, a class or a repeated character ends a run of literal characters. An
     alternative without any gives "", which every text contains.
     """
     if pattern.startswith("(?i)"):
-        return ("",)
+        return (("",),)
     alternatives = [[""]]
     position = 0
     while position < len(pattern):
@@ -273,7 +277,12 @@ def literals_of(pattern: str) -> tuple[str, ...]:
         else:
             runs[-1] += char
             position += 1
-    return tuple(max(runs, key=len) for runs in alternatives)
+    return tuple(_longest_first(runs) for runs in alternatives)
+
+
+def _longest_first(runs: Sequence[str]) -> tuple[str, ...]:
+    ordered = sorted(set(runs), key=len, reverse=True)
+    return (ordered[0], *(run for run in ordered[1:] if len(run) >= _MIN_LITERAL))
 
 
 def _skip(pattern: str, position: int) -> int:

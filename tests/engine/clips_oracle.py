@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import clips
-
 from gpurules.engine.ir import Conclusion, Join, Pattern, Ref, Row, Rule
 from gpurules.facts import Scalar
 
@@ -71,7 +70,10 @@ def _rule(rule: Rule, salience: int, fields: Sequence[str]) -> str:
     positive = [p for p in rule.patterns if not p.negated]
     left = [f"?f_{p.alias} <- {_element(p, fields)}" for p in positive]
     left += [
-        f"(test (neq ?f_{p.alias} ?f_{q.alias}))" for i, p in enumerate(positive) for q in positive[:i] if p.type == q.type
+        f"(test (neq ?f_{p.alias} ?f_{q.alias}))"
+        for i, p in enumerate(positive)
+        for q in positive[:i]
+        if p.type == q.type
     ]
     left += [f"(not {_element(p, fields)})" for p in rule.patterns if p.negated]
     premises = " ".join(f"?f_{p.alias}" for p in positive)

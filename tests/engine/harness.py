@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-
 from gpurules.engine.durable import DurableEngine, DurableUnavailable, DurableWorker
 from gpurules.engine.ir import Row, Rule
 from gpurules.engine.memory import WorkingMemory
@@ -44,8 +43,6 @@ def worker() -> DurableWorker | None:
     except DurableUnavailable:
         return None
     return made
-
-
 
 
 def run(rules: Sequence[Rule], rows: Sequence[Row], static: Sequence[Row] = ()) -> WorkingMemory:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from gpurules.engine.durable import DurableEngine
 from gpurules.engine.native import RuleBase
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from . import clips_oracle, generate, reference
 from .harness import unnumbered, view, worker

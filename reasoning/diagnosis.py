@@ -1,0 +1,280 @@
+"""From a session to a report: findings, fixes, what is open, and the proof behind each.
+
+May live here: the order of those steps and the verdict. Must not: any cause, rule, fix or text (they are data).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .. import __version__
+from ..engine.memory import Justification
+from ..facts import Fact, Provenance, Scalar
+from ..report.messages import Words
+from ..report.model import Checked, Derivation, FactView, Finding, Fix, ProvenanceView, Reason, Report, Source
+from . import gaps
+from .causes import WORDS, Ranked, rank
+from .fixes import cures, offers, present, simulated
+from .session import Session
+
+MAX_CANDIDATES = 5
+MIN_CANDIDATE = 0.02
+MAX_REASONS = 5
+_GRAVITY = {"error": 0, "warning": 1, "info": 2}
+
+
+def ranked(session: Session) -> list[Ranked]:
+    """The causes of a session, best first."""
+    evidence = [(str(f["cause"]), str(f["word"]), str(f["rule"])) for i in session.memory.of_type("evidence") if (f := session.fields(i))]
+    symptoms = {kind: {c: float(p) for c, p in session.knowledge.symptoms[kind]["causes"].items()} for kind in symptoms_of(session)}
+    return rank(evidence, symptoms)
+
+
+def symptoms_of(session: Session) -> list[str]:
+    """The symptoms that are present."""
+    return sorted({str(session.fields(i)["kind"]) for i in session.memory.of_type("symptom")})
+
+
+class Diagnosis:
+    """Builds the report of one session."""
+
+    def __init__(self, session: Session, lang: str) -> None:
+        self.session = session
+        self.knowledge = session.knowledge
+        self.lang = lang
+        self.ranked = ranked(session)
+        self.symptoms = symptoms_of(session)
+        self.ids: dict[int, str] = {}
+        self.errors = frozenset(c for c, d in self.knowledge.causes.items() if d["severity"] != "info")
+
+    # --- findings --------------------------------------------------------------------------------------------------
+
+    def confident(self) -> list[Ranked]:
+        """The causes that are findings; a grave one silences those that say that nothing is wrong."""
+        found = [r for r in self.ranked if r.is_finding]
+        grave = [r for r in found if r.cause in self.errors]
+        chosen = grave or found
+        return sorted(chosen, key=lambda r: (_GRAVITY[self.severity(r.cause)], -r.confidence, r.cause))
+
+    def severity(self, cause: str) -> str:
+        """The severity of a cause's finding."""
+        return str(self.knowledge.causes.get(cause, {}).get("severity", "error"))
+
+    def unexplained(self, found: Sequence[Ranked]) -> list[str]:
+        """Symptoms that no finding explains."""
+        explained = {s for r in found for s in r.symptoms}
+        return [s for s in self.symptoms if s not in explained]
+
+    def unknown_errors(self) -> list[Fact]:
+        """Recognised error lines that no symptom knows and that are no mere background."""
+        known = {e for d in self.knowledge.symptoms.values() for e in d["errors"]}
+        background = {s["id"] for s in self.knowledge.signatures if s.get("background")}
+        return [f for f in self.session.facts if f.type == "error" and f.fields.get("kind") not in known | background]
+
+    def finding(self, entry: Ranked, number: int, fixes: Sequence[Fix]) -> Finding:
+        """The finding of a cause."""
+        firings = self.support(entry.cause)
+        rule = self.session.rule_of(firings[0][1].rule) if firings else None
+        group = rule.group if rule else ""
+        title = self.session.rule_text(firings[0][1].rule, "title", self.session.bindings(firings[0][1]), self.lang) if firings else ""
+        reasons = self.reasons(firings)
+        data = self.knowledge.rules.get(group, {})
+        subject = next((str(self.session.fields(i)["about"]) for i, _ in firings if "about" in self.session.fields(i)), "")
+        return Finding(
+            id=f"{number}",
+            cause=entry.cause,
+            severity=self.severity(entry.cause) if entry.is_finding else "warning",
+            confidence=entry.confidence,
+            title=title or self.knowledge.causes.get(entry.cause, {}).get("title", {}).get(self.lang, entry.cause),
+            message=reasons[0].text if reasons else "",
+            subject=subject,
+            rule=group,
+            fixes=tuple(f.id for f in fixes),
+            evidence=tuple(self.fact_id(i) for i, _ in firings),
+            because=tuple(reasons) or None,
+            false_alarms=tuple(data.get("false_alarms", ())) or None,
+            sources=tuple(s["url"] for s in data.get("sources", ())) or None,
+        )
+
+    def support(self, cause: str) -> list[tuple[int, Justification]]:
+        """The evidence rows for a cause with their justifications, the weightiest first."""
+        rows = [i for i in self.session.rows("evidence", cause=cause) if WORDS.get(str(self.session.fields(i)["word"]), 0) > 0]
+        found = [(i, j) for i in rows if (j := self.session.because(i)) is not None]
+        return sorted(found, key=lambda e: (-WORDS[str(self.session.fields(e[0])["word"])], e[1].rule, e[1].premises))
+
+    def reasons(self, firings: Sequence[tuple[int, Justification]]) -> list[Reason]:
+        """The sentences that carry a finding, each with the place where it was read."""
+        lines: dict[str, Reason] = {}
+        for row, firing in firings[:2]:
+            self._add_reason(lines, firing, self.session.places(row))
+            for premise in firing.premises:
+                inner = self.session.because(premise)
+                if inner is not None and not self.session.memory.static(premise):
+                    self._add_reason(lines, inner, self.session.places(premise))
+        return list(lines.values())[:MAX_REASONS]
+
+    def _add_reason(self, lines: dict[str, Reason], firing: Justification, places: Sequence[Provenance]) -> None:
+        text = self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)
+        if text:
+            lines.setdefault(text, Reason(text=text, where=str(places[0]) if places else None))
+
+    # --- fixes -----------------------------------------------------------------------------------------------------
+
+    def fixes(self, entry: Ranked, number: int) -> list[Fix]:
+        """The recommended fixes of a cause: cures only where the engine agrees; below a finding only checks."""
+        shown = []
+        for offer in offers(self.session, entry.cause):
+            data = self.knowledge.fixes[offer.fix]
+            if not entry.is_finding and data["kind"] != "check":
+                continue
+            verified, note = "not_applicable", None
+            if data["kind"] == "cure":
+                if "not_simulable" in data:
+                    verified, note = "not_simulable", data["not_simulable"][self.lang]
+                else:
+                    after = simulated(offer, self.session)
+                    if after is None or not cures(self.ranked, ranked(after), entry.cause, self.errors):
+                        continue
+                    verified = "simulated"
+            shown.append(present(offer, self.session, str(number), self.lang, verified, note))
+        return shown
+
+    # --- the report ------------------------------------------------------------------------------------------------
+
+    def report(self, **extra: Any) -> Report:
+        """The whole report; `extra` fills fields that the session does not know (what was read, notes)."""
+        words = Words(self.lang)  # type: ignore[arg-type]
+        found = self.confident()
+        open_symptoms = self.unexplained(found)
+        strange = self.unknown_errors()
+        verdict = self._verdict(found, open_symptoms, strange)
+        entries = [*(found if verdict != "unknown" or any(r.cause in self.errors for r in found) else []), *(self._candidates(open_symptoms) if open_symptoms else [])]
+        fixes: list[Fix] = []
+        findings: list[Finding] = []
+        for number, entry in enumerate(entries, 1):
+            own = self.fixes(entry, number)
+            fixes += own
+            findings.append(self.finding(entry, number, own))
+        asks = [a for s in open_symptoms for a in self.knowledge.symptoms[s]["asks"]] if verdict == "unknown" else []
+        facts, derivations = self._graph(found)
+        return Report(
+            schema="gpurules.report/1",
+            version=__version__,
+            knowledge_version=self.knowledge.version,
+            lang=self.lang,  # type: ignore[arg-type]
+            verdict=verdict,  # type: ignore[arg-type]
+            summary=self._summary(verdict, findings, open_symptoms, strange, words),
+            platform=self._platform(),
+            findings=tuple(findings),
+            fixes=tuple(fixes),
+            not_checked=gaps.not_checked(self.session, self.lang),
+            questions=gaps.questions(self.session, asks or (self._default_questions() if verdict == "unknown" else ()), (r.cause for r in entries), self.lang),
+            facts=facts,
+            derivations=derivations,
+            sources=self._sources(findings, fixes),
+            assumptions=self._assumptions(),
+            checked=Checked(rules=len(self.knowledge.rules), domains=tuple(sorted({f.type for f in self.session.facts} - {"coverage"}))),
+            **extra,
+        )
+
+    def _verdict(self, found: Sequence[Ranked], open_symptoms: Sequence[str], strange: Sequence[Fact]) -> str:
+        if any(r.cause in self.errors for r in found):
+            return "problems"
+        if open_symptoms or strange or not found:
+            return "unknown"
+        return "ok"
+
+    def _candidates(self, open_symptoms: Sequence[str]) -> list[Ranked]:
+        """Causes that compete for the symptoms that nothing explains."""
+        competing = {c for s in open_symptoms for c in self.knowledge.symptoms[s]["causes"]}
+        likely = [r for r in self.ranked if not r.is_finding and r.cause in competing and r.cause in self.errors and r.confidence >= MIN_CANDIDATE]
+        return likely[:MAX_CANDIDATES]
+
+    def _default_questions(self) -> list[str]:
+        return [slug for slug in self.knowledge.questions if slug in ("collect_env", "nvidia_smi")]
+
+    def _summary(self, verdict: str, findings: Sequence[Finding], open_symptoms: Sequence[str], strange: Sequence[Fact], words: Words) -> str:
+        if verdict != "unknown" and findings:
+            return findings[0].title
+        if open_symptoms:
+            titles = [self.knowledge.symptoms[s]["title"][self.lang] for s in open_symptoms]
+            return words("summary.undecided", symptom=titles[0])
+        if strange:
+            return words("summary.no_rule", error=str(strange[0].fields.get("text", ""))[:160])
+        return words("summary.nothing_to_judge")
+
+    def _platform(self) -> str | None:
+        if self.session.rows("wsl_known"):
+            return "wsl"
+        told = [str(self.session.fields(i)["os"]) for i in self.session.memory.of_type("platform")]
+        return told[0] if told and not self._assumptions() else None
+
+    def _assumptions(self) -> tuple[str, ...]:
+        """The sentences of the rules that concluded something by default."""
+        texts: dict[str, None] = {}
+        for rule_id, data in self.knowledge.rules.items():
+            if data.get("assume"):
+                for firing in self.session.memory.firings(rule_id)[:1]:
+                    texts[self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)] = None
+        return tuple(texts)
+
+    # --- facts and derivations -------------------------------------------------------------------------------------
+
+    def fact_id(self, row: int) -> str:
+        """The report's id of a row."""
+        if row not in self.ids:
+            kind = "k" if self.session.memory.static(row) else "f" if row in self.session.fact_of else "d"
+            self.ids[row] = f"{kind}{row}"
+        return self.ids[row]
+
+    def _graph(self, found: Sequence[Ranked]) -> tuple[tuple[FactView, ...], tuple[Derivation, ...]]:
+        """All given facts, and every row and step in the proofs of the findings, their fixes and the picks."""
+        memory = self.session.memory
+        roots = [i for r in found for i, _ in self.support(r.cause)]
+        roots += [o.row for r in found for o in offers(self.session, r.cause)]
+        roots += [*memory.of_type("pick"), *memory.of_type("symptom")]
+        rows: dict[int, None] = dict.fromkeys(sorted(self.session.fact_of))
+        steps: dict[int, Justification] = {}
+        waiting = list(roots)
+        while waiting:
+            row = waiting.pop()
+            if row in steps:
+                continue
+            rows[row] = None
+            firing = self.session.because(row)
+            if firing is not None:
+                steps[row] = firing
+                waiting += firing.premises
+        views = tuple(self._view(i) for i in sorted(rows))
+        return views, tuple(self._derivation(row, steps[row]) for row in sorted(steps))
+
+    def _view(self, row: int) -> FactView:
+        type_name, fields = self.session.memory.rows[row]
+        fact = self.session.fact_of.get(row)
+        return FactView(id=self.fact_id(row), type=type_name, fields=dict(fact.fields) if fact else _plain(fields), provenance=self._provenance(row, fact))
+
+    def _provenance(self, row: int, fact: Fact | None) -> tuple[ProvenanceView, ...]:
+        if fact is not None:
+            return tuple(ProvenanceView(kind=p.kind, source=p.source, line=p.line, reader=p.reader or None, fields=p.fields or None) for p in fact.provenance)
+        if self.session.memory.static(row) and row < len(self.knowledge.static_sources):
+            url, title, confidence = self.knowledge.static_sources[row]
+            return (ProvenanceView(kind="catalog", source=url, reader=f"{title} ({confidence})"),)
+        return ()
+
+    def _derivation(self, row: int, firing: Justification) -> Derivation:
+        rule = self.session.rule_of(firing.rule)
+        group = rule.group if rule else firing.rule
+        data = self.knowledge.rules.get(group) or self.knowledge.fixes.get(group.removeprefix("fix/")) or {}
+        text = self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)
+        return Derivation(fact=self.fact_id(row), rule=group, premises=tuple(self.fact_id(p) for p in firing.premises), text=text or None, sources=tuple(s["url"] for s in data.get("sources", ())) or None)
+
+    def _sources(self, findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Source, ...]:
+        used = {u for f in findings for u in f.sources or ()} | {u for f in fixes for u in f.sources or ()}
+        known: dict[str, Mapping[str, str]] = {s["url"]: s for d in (*self.knowledge.rules.values(), *self.knowledge.fixes.values()) for s in d["sources"]}
+        return tuple(Source(url=u, title=known[u]["title"], retrieved=known[u]["retrieved"]) for u in sorted(used) if u in known)
+
+
+def _plain(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The fields without the sub-fields that exist for comparison only."""
+    return {k: v for k, v in sorted(fields.items()) if "__" not in k}

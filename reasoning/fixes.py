@@ -1,0 +1,169 @@
+"""Fixes: which are offered, what they say with the values in them, and whether the engine agrees that they cure.
+
+May live here: instantiation of fix files and simulation of their effects. Must not: any fix by name.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..facts import Fact, Provenance, Scalar
+from ..report.model import Effect, Fix, Step
+from .causes import Ranked
+from .session import Bindings, Session, fill
+
+_SUPPORT = ("decisive", "strong", "weak")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A fix whose conditions hold for a cause, with its bindings and the optional parts that apply."""
+
+    fix: str
+    cause: str
+    bindings: Bindings
+    options: frozenset[str]
+    row: int
+
+
+def offers(session: Session, cause: str) -> list[Offer]:
+    """The fixes offered for a cause, by their order and id."""
+    found: dict[str, Offer] = {}
+    for row in session.rows("fix_offer", cause=cause):
+        firing = session.because(row)
+        if firing is None:
+            continue
+        fix = str(session.fields(row)["fix"])
+        options = frozenset(str(session.fields(r)["option"]) for r in session.rows("fix_option", fix=fix, cause=cause))
+        found[fix] = Offer(fix, cause, session.bindings(firing), options, row)
+    order = session.knowledge.fixes
+    return sorted(found.values(), key=lambda o: (order[o.fix]["order"], o.fix))
+
+
+def present(offer: Offer, session: Session, finding: str, lang: str, verified: str, note: str | None) -> Fix:
+    """The fix as the report shows it."""
+    data = session.knowledge.fixes[offer.fix]
+    text = _Filler(offer, lang)
+    packages = {name: spec for name, value in data["packages"].items() if (spec := text.optional(value))}
+    return Fix.model_validate(
+        {
+            "id": offer.fix,
+            "finding": finding,
+            "kind": data["kind"],
+            "action": data["action"],
+            "title": text.fill(data["title"][lang]),
+            "steps": [_step(s, text, lang) for s in data["steps"]],
+            "index_url": text.maybe(data.get("index_url")),
+            "packages": packages or None,
+            "driver_at_least": text.maybe(data.get("driver_at_least")),
+            "driver_below": text.maybe(data.get("driver_below")),
+            "python": text.maybe(data.get("python")),
+            "env": {k: text.fill(v) for k, v in data["env"].items()} or None,
+            "env_unset": data["env_unset"] or None,
+            "effects": [_effect(e, text) for e in data["effects"]],
+            "verified": verified,
+            "verified_note": note,
+            "verify": _verify(data, text, lang),
+            "risks": [text.fill(data["risks"][lang])] if "risks" in data else None,
+            "undo": text.fill(data["undo"][lang]) if "undo" in data else None,
+            "sources": [s["url"] for s in data["sources"]],
+        }
+    )
+
+
+def simulated(offer: Offer, session: Session) -> Session | None:
+    """The session as it would be with the fix's effects, None where it changes nothing."""
+    data = session.knowledge.fixes[offer.fix]
+    text = _Filler(offer, "en")
+    facts = list(session.facts)
+    added: list[Fact] = []
+    for effect in data["effects"]:
+        if "remove" in effect:
+            ((type_name, wanted),) = effect["remove"].items()
+            facts = [f for f in facts if not _matches(f, type_name, wanted)]
+        if "add" in effect:
+            ((type_name, fields),) = effect["add"].items()
+            typed = {k: session.knowledge.vocabulary.coerce(type_name, k, text.value(v)) for k, v in fields.items()}
+            added.append(Fact(type_name, typed, (Provenance("rule", offer.fix),)))
+    if added and all(any(_states(f, a) for f in session.facts) for a in added):
+        return None
+    return Session(session.knowledge, [*facts, *added], session.engine)
+
+
+def cures(before: Iterable[Ranked], after: Iterable[Ranked], cause: str, errors: frozenset[str]) -> bool:
+    """Whether a cause is gone and no other error (a cause in `errors`) came up."""
+    known = {r.cause for r in before if r.is_finding}
+    left = {r.cause for r in after if r.is_finding}
+    return cause not in left and not ((left - known) & errors)
+
+
+def _matches(fact: Fact, type_name: str, wanted: Mapping[str, Scalar]) -> bool:
+    return fact.type == type_name and all(fact.fields.get(k) == v for k, v in wanted.items())
+
+
+def _states(fact: Fact, other: Fact) -> bool:
+    return fact.type == other.type and all(fact.fields.get(k) == v for k, v in other.fields.items())
+
+
+class _Filler:
+    """Fills the texts of one offer."""
+
+    def __init__(self, offer: Offer, lang: str) -> None:
+        self.offer = offer
+        self.lang = lang
+
+    def fill(self, template: str) -> str:
+        return fill(template, self.offer.bindings)
+
+    def maybe(self, template: str | None) -> str | None:
+        return self.fill(template) if template else None
+
+    def value(self, value: Scalar) -> Scalar:
+        return self.fill(value) if isinstance(value, str) else value
+
+    def optional(self, item: str | Mapping[str, Any]) -> str | None:
+        """The text of a plain item, or of a conditional one whose option applies."""
+        if isinstance(item, str):
+            return self.fill(item)
+        return self.fill(str(item["text"])) if item["if"] in self.offer.options else None
+
+
+def _step(data: Mapping[str, Any], text: _Filler, lang: str) -> Step:
+    words = [w for item in data["run"] if (w := text.optional(item)) is not None]
+    return Step(
+        platform=data["platform"],
+        command=quoted(words, data["platform"]) if words else None,
+        text=text.fill(data["say"][lang]) if "say" in data else None,
+        tool=data.get("tool"),
+        needs_root=data["needs_root"],
+        reversible=data["reversible"],
+    )
+
+
+def quoted(words: Sequence[str], platform: str) -> str:
+    """The words as one command line, quoted by the platform's rules."""
+    if platform == "windows":
+        return " ".join(w if w and all(c.isalnum() or c in "-_./:=+,@\\" for c in w) else "'" + w.replace("'", "''") + "'" for w in words)
+    return " ".join(f'"{w}"' if _double_quotes_do(w) else shlex.quote(w) for w in words)
+
+
+def _double_quotes_do(word: str) -> bool:
+    """Whether double quotes suffice and read better: a text with single quotes and nothing that a shell expands in them."""
+    return "'" in word and not any(c in word for c in '"$`\\!')
+
+
+def _verify(data: Mapping[str, Any], text: _Filler, lang: str) -> str | None:
+    if data["verify_run"]:
+        return quoted([text.fill(w) for w in data["verify_run"]], "any")
+    return text.fill(data["verify"][lang]) if "verify" in data else None
+
+
+def _effect(data: Mapping[str, Any], text: _Filler) -> Effect:
+    if "remove" in data:
+        ((type_name, where),) = data["remove"].items()
+        return Effect(op="remove", type=type_name, where=where or None)
+    ((type_name, fields),) = data["add"].items()
+    return Effect(op="add", type=type_name, fields={k: text.value(v) for k, v in fields.items()})

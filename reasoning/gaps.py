@@ -1,0 +1,89 @@
+"""What could not be decided, and which question or command would decide it.
+
+May live here: the walk from undecided rules to the facts that nobody looked at. Must not: any question or rule by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..engine.ir import Rule
+from ..engine.outcome import Outcome, outcome
+from ..report.model import NotChecked, Question
+from .session import Session
+
+_MAX_DEPTH = 6
+MAX_QUESTIONS = 3
+
+
+class Gaps:
+    """The undecided rules of a session and the observed types that they lack."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._outcomes: dict[str, Outcome] = {}
+        self._missing: dict[str, frozenset[str]] = {}
+        self.concluding: dict[str, list[Rule]] = {}
+        for rule in session.knowledge.ir:
+            for conclusion in rule.conclusions:
+                self.concluding.setdefault(conclusion.type, []).append(rule)
+
+    def outcome(self, rule: Rule) -> Outcome:
+        """What became of a rule."""
+        if rule.id not in self._outcomes:
+            self._outcomes[rule.id] = outcome(rule, self.session.memory)
+        return self._outcomes[rule.id]
+
+    def undecided(self, rules: Iterable[Rule]) -> dict[str, list[str]]:
+        """Observed types that are missing, each with the rules (by file id) that wait for it."""
+        waiting: dict[str, list[str]] = {}
+        for rule in rules:
+            found = self.outcome(rule)
+            if found.state == "not_checked" and found.pattern is not None:
+                for missing in self.missing(rule.patterns[found.pattern].type, 0):
+                    waiting.setdefault(missing, []).append(rule.group)
+        return waiting
+
+    def missing(self, type_name: str, depth: int) -> frozenset[str]:
+        """The observed types whose absence leaves a type without rows."""
+        spec = self.session.knowledge.vocabulary.types[type_name]
+        if spec.kind == "observed":
+            return frozenset((type_name,))
+        if spec.kind == "catalog" or depth > _MAX_DEPTH:
+            return frozenset()
+        if type_name not in self._missing:
+            self._missing[type_name] = frozenset()  # a circle adds nothing
+            found: set[str] = set()
+            for rule in self.concluding.get(type_name, ()):
+                result = self.outcome(rule)
+                if result.state == "not_checked" and result.pattern is not None:
+                    found |= self.missing(rule.patterns[result.pattern].type, depth + 1)
+            self._missing[type_name] = frozenset(found)
+        return self._missing[type_name]
+
+
+def not_checked(session: Session, lang: str) -> tuple[NotChecked, ...]:
+    """What nobody looked at, by the question that would tell, with the rules that wait for it."""
+    knowledge = session.knowledge
+    rules = [r for r in knowledge.ir if r.group in knowledge.rules and knowledge.rules[r.group].get("severity") in ("error", "warning")]
+    waiting = Gaps(session).undecided(rules)
+    known = {f.type for f in session.facts}
+    entries = []
+    for slug, question in knowledge.questions.items():
+        lacking = [t for t in question["provides"] if t in waiting and t not in known]
+        if lacking:
+            names = tuple(sorted({r for t in lacking for r in waiting[t]}))
+            entries.append(NotChecked(id=slug, title=question["text"][lang], obtain=question.get("command"), rules=names))
+    return tuple(entries)
+
+
+def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], lang: str) -> tuple[Question, ...]:
+    """The questions of those ids that the facts do not answer yet."""
+    known = {f.type for f in session.facts}
+    asked = []
+    for slug in dict.fromkeys(slugs):
+        data = session.knowledge.questions.get(slug)
+        if data is None or (data["provides"] and set(data["provides"]) <= known):
+            continue
+        asked.append(Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=tuple(separates) or None))
+    return tuple(asked[:MAX_QUESTIONS])
