@@ -25,6 +25,7 @@ from typing import Any
 from gpurules.engine.durable import DurableEngine, DurableUnavailable
 from gpurules.engine.ir import Conclusion, Join, Pattern, Ref, Row, Rule, Test
 from gpurules.engine.native import RuleBase
+from gpurules.facts import Scalar
 
 Counts = tuple[int, int]
 Run = Callable[[Sequence[Row]], Any]
@@ -86,7 +87,7 @@ def _third(i: int, r: random.Random) -> Rule:
     a = Pattern("a", "problem", (Test("kind", "eq", i % 20),))
     b = Pattern("b", "goal", (), (_same("a"),))
     c = Pattern("c", "framework", (Test("needs", "ge", r.randrange(10, 80)),), (_same("b"),))
-    fields = {"slot": Ref("a", "slot"), "kind": i, "name": Ref("b", "name")}
+    fields: dict[str, Scalar | Ref] = {"slot": Ref("a", "slot"), "kind": i, "name": Ref("b", "name")}
     return Rule(f"third{i}", (a, b, c), (Conclusion("finding", fields),))
 
 
@@ -167,7 +168,7 @@ def _as_dict(rule: Rule) -> dict[str, Any]:
 def clips_engine(rules: Sequence[Rule]) -> Engine | None:
     """CLIPS with joins as shared variables, each firing noted with its fact indexes."""
     try:
-        import clips
+        import clips  # type: ignore[import-untyped]
     except ImportError:
         return None
     env = clips.Environment()

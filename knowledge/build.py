@@ -204,5 +204,5 @@ def _signatures(files: Mapping[str, Path], problems: Problems) -> list[Any]:
     if "facts/errors.yaml" not in files:
         return []
     root = load(files["facts/errors.yaml"], problems, "facts/errors.yaml")
-    rows = root.get("rows") if root else None
+    rows = root.get("signatures") if root else None
     return [n.plain() for n in rows.elements()] if rows else []

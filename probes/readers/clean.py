@@ -16,6 +16,7 @@ MAX_LINE = 20_000
 _SAMPLE = 65_536
 # More than one control character in twenty: no program prints text like that.
 _BINARY_SHARE = 0.05
+_FEW_CONTROLS = 8
 _MAX_PREFIXES = 4
 
 _MAGIC = (b"\x7fELF", b"PK\x03\x04", b"\x89PNG", b"\x1f\x8b", b"%PDF", b"\xff\xd8\xff", b"BZh", b"\xfd7zXZ")
@@ -99,7 +100,7 @@ def clean(data: bytes | str) -> Cleaned:
         # A str may hold lone surrogates, which no pattern engine accepts.
         text = data.encode("utf-8", "replace").decode("utf-8") if not data.isascii() else data
     sample = text[:_SAMPLE]
-    if sample and len(_CONTROLS.findall(sample)) > _BINARY_SHARE * len(sample):
+    if len(_CONTROLS.findall(sample)) > max(_FEW_CONTROLS, _BINARY_SHARE * len(sample)):
         return Cleaned((), truncated, "binary data")
     text = _whole_text(text)
     lines, cut = _split(text)

@@ -103,7 +103,7 @@ _CONDA_ROW = re.compile(
 )
 _CUDA_ARCHS = re.compile(r"[ \t]{0,8}CUDA Archs: (?P<archs>[0-9][0-9A-Za-z. +]{0,200});")
 _XPU_DEVICE = re.compile(r"\* \[(?P<index>[0-9]{1,2})\] _XpuDeviceProperties\(", re.ASCII)
-_XPU_FIELD = re.compile(r"(?P<key>name|driver_version|total_memory)='?(?P<value>[^',]{1,120})")
+_XPU_FIELD = re.compile(r"\b(?P<key>name|driver_version|total_memory)='?(?P<value>[^',]{1,120})")
 _BANNER = re.compile(r"={10,}$")
 
 _DISTROS = (

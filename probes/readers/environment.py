@@ -51,6 +51,7 @@ _COMMANDS = frozenset(
         "xtuner", "colossalai", "horovodrun", "timeout",
     }
 )  # fmt: skip
+_MARKS = ("=", "ENV ", "echo", "env ", "environ", "putenv")
 # A hint that was wrapped before the variable says what to try, not what is set.
 _HINT_ENDS = ("passing", "setting", "set", "with", "or", "try", "use", "using", "export")
 
@@ -65,7 +66,7 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
         if echoed is not None and text:
             out.add("env_var", {"name": echoed, "value": text.strip()}, line)
             echoed = None
-        elif "=" in text or "ENV " in text or "echo" in text or "printenv" in text or "setenv" in text:
+        elif any(mark in text for mark in _MARKS):
             for name, value in _assignments(text, previous):
                 if name.startswith(PREFIXES):
                     out.add("env_var", {"name": name, "value": value}, line)
@@ -79,7 +80,8 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
 
 def _assignments(text: str, previous: str) -> Iterator[tuple[str, str]]:
     for pattern in (_POWERSHELL, _OPTION):
-        for found in pattern.finditer(text):
+        # `declare -x` is no option of a launcher.
+        for found in pattern.finditer(text) if "declare" not in text else ():
             yield found.group("name"), _unquote(found.group("value"))
     for found in _PYTHON.finditer(text):
         yield found.group("name") or found.group("call"), _unquote(found.group("value"))

@@ -52,15 +52,22 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
         text = line.text
         if "torch" not in text and "vailable" not in text and "ount" not in text:
             continue
-        if match := _CODE.match(text):
+        if not _labelled(line, out) and (match := _CODE.match(text)):
             _answers(match.group("code"), lines[position + 1 : position + 9], out)
-        elif match := _LABELLED.match(text):
-            label = match.group("label").strip()
-            expression = _LABELS.get(label.lower(), label)
-            known = _EXPRESSION.match(expression)
-            if known and known.end() == len(expression):
-                _answer(known, match.group("value").strip(), line, out)
     return out.facts
+
+
+def _labelled(line: Line, out: FactList) -> bool:
+    """`CUDA available: False`, and `torch.version.cuda = 12.4` as scripts print it."""
+    match = _LABELLED.match(line.text)
+    if match is None:
+        return False
+    label = match.group("label").strip()
+    expression = _LABELS.get(label.lower(), label)
+    known = _EXPRESSION.match(expression)
+    if known is None or known.end() != len(expression):
+        return False
+    return _answer(known, match.group("value").strip(), line, out)
 
 
 def _answers(code: str, following: Sequence[Line], out: FactList) -> None:
@@ -76,7 +83,8 @@ def _answers(code: str, following: Sequence[Line], out: FactList) -> None:
             for question, word in zip(questions, words, strict=True):
                 _answer(question, word, answers[0], out)
         return
-    if prints not in (0, len(questions)) or (prints == 0 and len(questions) > 1):
+    alone = len(questions) == 1 and questions[0].end() == len(code.rstrip())
+    if not (prints == len(questions) or (prints == 0 and alone)):
         return
     for question, line in zip(questions, answers, strict=False):
         if not _answer(question, _OUT.sub("", line.text).strip(), line, out):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import clips
+import clips  # type: ignore[import-untyped]
 from gpurules.engine.ir import Conclusion, Join, Pattern, Ref, Row, Rule
 from gpurules.facts import Scalar
 

@@ -11,7 +11,7 @@ BASE = ("t0", "t1", "t2")
 DERIVED = ("d0", "d1", "d2", "d3")
 STRINGS = ("a", "b", "1", "rtx 4090", "é", "it's", 'x"y', "b\\c", "")
 MIXED: tuple[Scalar, ...] = (True, False, 0, 1, "1", "True", "x")
-FIELDS = {"k": tuple(range(4)), "s": STRINGS[:5], "n": tuple(range(6)), "m": MIXED}
+FIELDS: dict[str, tuple[Scalar, ...]] = {"k": tuple(range(4)), "s": STRINGS[:5], "n": tuple(range(6)), "m": MIXED}
 
 
 def row(r: random.Random, type_: str, unknown: float) -> Row:

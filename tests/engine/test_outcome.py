@@ -132,7 +132,8 @@ def test_the_search_backtracks_to_the_deepest_partial_match() -> None:
         ),
         (Conclusion("hit", {}),),
     )
-    rows: list[Row] = [("a", {"k": k}) for k in range(5)] + [("b", {"k": 3, "v": 7}), ("c", {"k": 8})]
+    rows: list[Row] = [("a", {"k": k}) for k in range(5)]
+    rows += [("b", {"k": 3, "v": 7}), ("c", {"k": 8})]
     memory = RuleBase([rule]).run(rows)
     o = outcome(rule, memory)
     assert [dict(memory.rows[i][1]) for i in o.matched] == [{"k": 3}, {"k": 3, "v": 7}]

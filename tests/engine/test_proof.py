@@ -13,7 +13,8 @@ def chain(length: int) -> tuple[list[Rule], list[Row]]:
         (Pattern("r", "reached"), Pattern("e", "edge", joins=(Join("a", "eq", "r", "node"),))),
         (Conclusion("reached", {"node": Ref("e", "b")}),),
     )
-    return [step], [("edge", {"a": i, "b": i + 1}) for i in range(length)] + [("reached", {"node": 0})]
+    rows: list[Row] = [("edge", {"a": i, "b": i + 1}) for i in range(length)]
+    return [step], [*rows, ("reached", {"node": 0})]
 
 
 def shape(p: Proof) -> tuple[str | None, int, list[object]]:

@@ -205,7 +205,8 @@ def test_an_unknown_field_stays_unknown_in_a_conclusion() -> None:
 
 def test_fields_that_no_rule_mentions_tell_rows_apart() -> None:
     rule = Rule("r", (Pattern("a", "t", (Test("x", "eq", 1),)),), (Conclusion("hit", {}),))
-    rows: list[Row] = [("t", {"x": 1, "note": n}) for n in ("a", "b", True, 1)] + [("loose", {"z": 1})]
+    rows: list[Row] = [("t", {"x": 1, "note": n}) for n in ("a", "b", True, 1)]
+    rows.append(("loose", {"z": 1}))
     memory = run([rule], rows)
     assert len(memory.firings("r")) == 4
     assert [dict(memory.rows[i][1]) for i in memory.of_type("loose")] == [{"z": 1}]
