@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.ir import Conclusion, Join, Pattern, Ref, Row, Rule, Test
+from ..facts import Scalar
 from .problems import KnowledgeError, Problems
 from .vocabulary import FieldSpec, TypeSpec, Vocabulary
 
@@ -60,6 +61,16 @@ class Knowledge:
     def patterns(self) -> dict[str, Rule]:
         """The engine's rules by id."""
         return {rule.id: rule for rule in self.ir}
+
+    @functools.cached_property
+    def sources_of_rows(self) -> dict[Any, tuple[str, str, str]]:
+        """(url, title, confidence) of each catalog row, by `row_key` of its content."""
+        return {row_key(t, f): s for (t, f), s in zip(self.static, self.static_sources, strict=True)}
+
+
+def row_key(type_name: str, fields: Mapping[str, Scalar]) -> Any:
+    """A row's content as a dictionary key."""
+    return type_name, tuple(sorted(fields.items()))
 
 
 def load_knowledge(overlay: Path | None = None, *, use_cache: bool = True) -> Knowledge:
@@ -229,4 +240,4 @@ def _stale(paths: Iterable[Path], keep: int) -> list[Path]:
     return newest_first[keep - 1 :]
 
 
-__all__ = ["FOLDER", "Knowledge", "KnowledgeError", "knowledge_files", "load_knowledge", "rule_to_json", "vocabulary_to_json"]
+__all__ = ["FOLDER", "Knowledge", "KnowledgeError", "knowledge_files", "load_knowledge", "row_key", "rule_to_json", "vocabulary_to_json"]

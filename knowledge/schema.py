@@ -151,9 +151,11 @@ class SymptomEntry(_Model):
 class QuestionEntry(_Model):
     """A question, the command that answers it better, and the facts that it would settle."""
 
+    topic: Text = Field(description="the same as a noun, for the list of what was not checked")
     text: Text
     command: str | None = None
     provides: list[str] = Field(default_factory=list)
+    moot_if: list[str] = Field(default_factory=list, description="fact types that make the question pointless")
 
 
 class PhraseEntry(_Model):

@@ -5,18 +5,20 @@ May live here: the order of those steps and the verdict. Must not: any cause, ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from .. import __version__
+from ..engine.ir import Ref, Rule
 from ..engine.memory import Justification
 from ..facts import Fact, Provenance, Scalar
+from ..knowledge.loader import row_key
 from ..report.messages import Words
 from ..report.model import Checked, Derivation, FactView, Finding, Fix, ProvenanceView, Reason, Report, Source
 from . import gaps
 from .causes import WORDS, Ranked, rank
 from .fixes import cures, offers, present, simulated
-from .session import Session
+from .session import Session, slots
 
 MAX_CANDIDATES = 5
 MIN_CANDIDATE = 0.02
@@ -196,7 +198,7 @@ class Diagnosis:
 
     def _summary(self, verdict: str, findings: Sequence[Finding], open_symptoms: Sequence[str], strange: Sequence[Fact], words: Words) -> str:
         if verdict != "unknown" and findings:
-            return findings[0].title
+            return words("summary.sentence", text=findings[0].title)
         if open_symptoms:
             titles = [self.knowledge.symptoms[s]["title"][self.lang] for s in open_symptoms]
             return words("summary.undecided", symptom=titles[0])
@@ -246,21 +248,39 @@ class Diagnosis:
             if firing is not None:
                 steps[row] = firing
                 waiting += firing.premises
-        views = tuple(self._view(i) for i in sorted(rows))
+        used = self._used_fields(steps.values())
+        views = tuple(self._view(i, used.get(i, set())) for i in sorted(rows))
         return views, tuple(self._derivation(row, steps[row]) for row in sorted(steps))
 
-    def _view(self, row: int) -> FactView:
+    def _view(self, row: int, used: Set[str]) -> FactView:
         type_name, fields = self.session.memory.rows[row]
         fact = self.session.fact_of.get(row)
-        return FactView(id=self.fact_id(row), type=type_name, fields=dict(fact.fields) if fact else _plain(fields), provenance=self._provenance(row, fact))
+        shown = dict(fact.fields) if fact else _plain(fields)
+        if self.session.memory.static(row):
+            # A catalog row has dozens of fields; the proof needs those that tell it apart and those that a step used.
+            identity = self.knowledge.vocabulary.types[type_name].identity
+            shown = {k: shown[k] for k in (*identity, *sorted(used - set(identity))) if k in shown}
+        return FactView(id=self.fact_id(row), type=type_name, fields=shown, provenance=self._provenance(row, fact))
+
+    def _used_fields(self, steps: Iterable[Justification]) -> dict[int, set[str]]:
+        """For each premise of the steps, the fields that the rule tests, joins, concludes from or says."""
+        used: dict[int, set[str]] = {}
+        for firing in steps:
+            rule = self.knowledge.patterns[firing.rule]
+            by_alias = _fields_by_alias(rule, self.knowledge.rules.get(rule.group, {}).get("because", {}).get(self.lang, ""))
+            positive = [p.alias for p in rule.patterns if not p.negated]
+            for alias, row in zip(positive, firing.premises, strict=True):
+                used.setdefault(row, set()).update(by_alias.get(alias, ()))
+        return used
 
     def _provenance(self, row: int, fact: Fact | None) -> tuple[ProvenanceView, ...]:
         if fact is not None:
             return tuple(ProvenanceView(kind=p.kind, source=p.source, line=p.line, reader=p.reader or None, fields=p.fields or None) for p in fact.provenance)
-        if self.session.memory.static(row) and row < len(self.knowledge.static_sources):
-            url, title, confidence = self.knowledge.static_sources[row]
-            return (ProvenanceView(kind="catalog", source=url, reader=f"{title} ({confidence})"),)
-        return ()
+        source = self.knowledge.sources_of_rows.get(row_key(*self.session.memory.rows[row])) if self.session.memory.static(row) else None
+        if source is None:
+            return ()
+        url, title, confidence = source
+        return (ProvenanceView(kind="catalog", source=url, reader=f"{title} ({confidence})"),)
 
     def _derivation(self, row: int, firing: Justification) -> Derivation:
         rule = self.session.rule_of(firing.rule)
@@ -278,3 +298,25 @@ class Diagnosis:
 def _plain(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """The fields without the sub-fields that exist for comparison only."""
     return {k: v for k, v in sorted(fields.items()) if "__" not in k}
+
+
+def _fields_by_alias(rule: Rule, text: str) -> dict[str, set[str]]:
+    """The fields of each alias that a rule looks at, without the parts that exist for comparison only."""
+    found: dict[str, set[str]] = {}
+
+    def note(alias: str, name: str) -> None:
+        found.setdefault(alias, set()).add(name.partition("__")[0])
+
+    for pattern in rule.patterns:
+        for test in pattern.tests:
+            note(pattern.alias, test.field)
+        for join in pattern.joins:
+            note(pattern.alias, join.field)
+            note(join.alias, join.other)
+    for conclusion in rule.conclusions:
+        for value in conclusion.fields.values():
+            if isinstance(value, Ref):
+                note(value.alias, value.field)
+    for alias, name in slots(text):
+        note(alias, name.partition(".")[0])
+    return found

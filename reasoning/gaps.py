@@ -5,7 +5,8 @@ May live here: the walk from undecided rules to the facts that nobody looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..engine.ir import Rule
 from ..engine.outcome import Outcome, outcome
@@ -71,9 +72,9 @@ def not_checked(session: Session, lang: str) -> tuple[NotChecked, ...]:
     entries = []
     for slug, question in knowledge.questions.items():
         lacking = [t for t in question["provides"] if t in waiting and t not in known]
-        if lacking:
+        if lacking and question.get("command") and not _moot(session, question):
             names = tuple(sorted({r for t in lacking for r in waiting[t]}))
-            entries.append(NotChecked(id=slug, title=question["text"][lang], obtain=question.get("command"), rules=names))
+            entries.append(NotChecked(id=slug, title=question["topic"][lang], obtain=question["command"], rules=names))
     return tuple(entries)
 
 
@@ -83,7 +84,12 @@ def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], 
     asked = []
     for slug in dict.fromkeys(slugs):
         data = session.knowledge.questions.get(slug)
-        if data is None or (data["provides"] and set(data["provides"]) <= known):
+        if data is None or _moot(session, data) or (data["provides"] and set(data["provides"]) <= known):
             continue
         asked.append(Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=tuple(separates) or None))
     return tuple(asked[:MAX_QUESTIONS])
+
+
+def _moot(session: Session, question: Mapping[str, Any]) -> bool:
+    """Whether something known already makes the question pointless."""
+    return any(session.memory.of_type(t) for t in question["moot_if"])

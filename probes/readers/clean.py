@@ -21,10 +21,10 @@ _MAX_PREFIXES = 4
 
 _MAGIC = (b"\x7fELF", b"PK\x03\x04", b"\x89PNG", b"\x1f\x8b", b"%PDF", b"\xff\xd8\xff", b"BZh", b"\xfd7zXZ")
 _CONTROLS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
-_DROPPED = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff]")
+_DROPPED = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f" + "\u200b-\u200f\u2060\ufeff]")
 _TERMINAL = re.compile(
     r"(?:\x1b|\^\[)\[[0-?]{0,40}[ -/]{0,4}[@-~]"  # CSI, also with the escape shown as ^[
-    r"|\x1b\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)"  # OSC: titles, links
+    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC: titles, links
     r"|\x1b[()*+][0-9A-Za-z]"
     r"|\x1b[=>78DEHMNOZc]"
     r"|\x9b[0-?]{0,40}[ -/]{0,4}[@-~]"

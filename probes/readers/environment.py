@@ -24,20 +24,20 @@ PREFIXES = (
 )  # fmt: skip
 
 _NAME = r"[A-Z][A-Z0-9_]{2,60}"
-_QUOTED = r"(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|[^ \t\"';&|)]{0,2000})"
+_QUOTED = r"(?:\"[^\"]*\"|'[^']*'|[^ \t\"';&|)]*)"
 _SET = re.compile(
-    r"(?:^|[ \t$#>;(&])(?:export|declare -x|setx|SET|set|ENV|setenv)[ \t]+(?P<rest>" + _NAME + r"[= \t].{0,4000})$"
+    r"(?:^|[ \t$#>;(&])(?:export|declare -x|setx|SET|set|ENV|setenv)[ \t]+(?P<rest>" + _NAME + r"[= \t].*)$"
 )
 _POWERSHELL = re.compile(r"\$[Ee][Nn][Vv]:(?P<name>" + _NAME + r")[ \t]{0,4}=[ \t]{0,4}(?P<value>" + _QUOTED + ")")
 _PAIR = re.compile(r"[ \t]{0,4}(?P<name>" + _NAME + r")=(?P<value>" + _QUOTED + r")(?P<end>$|[ \t;&|])")
 _SPACED = re.compile(r"(?P<name>" + _NAME + r")[ \t]+(?P<value>" + _QUOTED + r")$")
-_WHOLE = re.compile(r"[ \t]{0,8}(?:- )?(?P<name>" + _NAME + r")=(?P<value>.{0,8000})$")
+_WHOLE = re.compile(r"[ \t]{0,8}(?:- )?(?P<name>" + _NAME + r")=(?P<value>.*)$")
 _PYTHON = re.compile(
     r"os\.(?:environ\[[\"'](?P<name>"
     + _NAME
     + r")[\"']\][ \t]{0,4}=[ \t]{0,4}|(?:environ\.setdefault|putenv)\([\"'](?P<call>"
     + _NAME
-    + r")[\"'],[ \t]{0,4})(?:str\()?(?P<value>\"[^\"]{0,2000}\"|'[^']{0,2000}'|[0-9]{1,12})"
+    + r")[\"'],[ \t]{0,4})(?:str\()?(?P<value>\"[^\"]*\"|'[^']*'|[0-9]{1,12})"
 )
 _OPTION = re.compile(
     r"[ \t](?:-e|--env|-x|-genv)(?:[ \t]+|=)(?P<quote>[\"']?)(?P<name>" + _NAME + r")=(?P<value>" + _QUOTED + ")"

@@ -17,6 +17,8 @@ from .line import Line
 
 READER = "packages"
 _MIN_COMPLETE = 9
+# Beyond name and version: build, channel or a location with blanks.
+_MAX_COLUMNS = 4
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,80}"
 _PEP440 = r"[0-9][0-9A-Za-z.+!_*-]{0,80}"
@@ -24,11 +26,7 @@ _PIP_HEADER = re.compile(r"[ \t]{0,8}Package[ \t]+Version(?P<more>(?:[ \t]+[A-Za
 _RULE = re.compile(r"[ \t]{0,8}-{3,}(?:[ \t]+-{3,}){0,5}$")
 _CONDA_HEADER = re.compile(r"# (?:packages in environment at |Name[ \t]+Version[ \t]+Build)")
 _ROW = re.compile(
-    r"[ \t]{0,8}(?P<name>"
-    + _NAME
-    + r")(?P<gap>[ \t]+)(?P<version>"
-    + _PEP440
-    + r")(?P<rest>(?:[ \t]+[^ \t]{1,300}){0,4})$",
+    r"[ \t]{0,8}(?P<name>" + _NAME + r")(?P<gap>[ \t]+)(?P<version>" + _PEP440 + r")(?P<rest>(?:[ \t].*)?)$",
     re.ASCII,
 )
 _FREEZE = re.compile(
@@ -166,6 +164,8 @@ def _row(line: Line) -> _Row | None:
     if match is None:
         return None
     rest = tuple(match.group("rest").split())
+    if len(rest) > _MAX_COLUMNS:
+        return None
     return _Row(line, match.group("name"), match.group("gap"), match.group("version"), rest)
 
 

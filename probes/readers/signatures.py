@@ -281,7 +281,7 @@ def literals_of(pattern: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _longest_first(runs: Sequence[str]) -> tuple[str, ...]:
-    ordered = sorted(set(runs), key=len, reverse=True)
+    ordered = sorted(dict.fromkeys(runs), key=len, reverse=True)
     return (ordered[0], *(run for run in ordered[1:] if len(run) >= _MIN_LITERAL))
 
 
