@@ -89,7 +89,13 @@ def recommend(inputs: Inputs) -> RecommendResult:
         facts.append(Fact("os", _SYSTEMS[inputs.os], (Provenance("user", "--os"),)))
     if inputs.target_python is not None:
         facts = [f for f in facts if f.type != "python"]
-        facts.append(_checked(knowledge, Fact("python", {"version": inputs.target_python}, (Provenance("user", "--python"),)), "--python"))
+        facts.append(
+            _checked(
+                knowledge,
+                Fact("python", {"version": inputs.target_python}, (Provenance("user", "--python"),)),
+                "--python",
+            )
+        )
     session, _notes = _session(knowledge, facts, inputs.engine)
     return Selection(session, inputs.lang).result()
 
@@ -161,17 +167,37 @@ def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
 # --- the Python API -------------------------------------------------------------------------------------------------------
 
 
-def diagnose_text(text: str | None = None, *, facts: Iterable[Fact] | None = None, question: str | None = None, goals: Mapping[str, str] | None = None, lang: str = "en") -> Report:
+def diagnose_text(
+    text: str | None = None,
+    *,
+    facts: Iterable[Fact] | None = None,
+    question: str | None = None,
+    goals: Mapping[str, str] | None = None,
+    lang: str = "en",
+) -> Report:
     """Diagnose a pasted text, typed facts and a question; with none of them, this machine. Raises InputError."""
     given = list(facts or ())
-    inputs = Inputs(reports=[("text", text.encode())] if text else (), question=question, goals=goals or {}, probe=not (text or given or question), lang=lang)
+    inputs = Inputs(
+        reports=[("text", text.encode())] if text else (),
+        question=question,
+        goals=goals or {},
+        probe=not (text or given or question),
+        lang=lang,
+    )
     knowledge = _knowledge(None)
     gathered = _gather(inputs, knowledge)
     session, _notes = _session(knowledge, [*gathered.facts, *given], inputs.engine)
     return _diagnosis(session, lang).report(recognised=gathered.recognised)
 
 
-def recommend_for(text: str | None = None, *, facts: Iterable[Fact] | None = None, os: str | None = None, python: str | None = None, lang: str = "en") -> RecommendResult:
+def recommend_for(
+    text: str | None = None,
+    *,
+    facts: Iterable[Fact] | None = None,
+    os: str | None = None,
+    python: str | None = None,
+    lang: str = "en",
+) -> RecommendResult:
     """Which torch to install on the machine that a text or facts describe; with neither, on this one. Raises InputError."""
     from .reasoning.selection import Selection
 
@@ -180,7 +206,11 @@ def recommend_for(text: str | None = None, *, facts: Iterable[Fact] | None = Non
         knowledge = _knowledge(None)
         session, _notes = _session(knowledge, given, "native")
         return Selection(session, lang).result()
-    return recommend(Inputs(reports=[("text", text.encode())] if text else (), probe=not text, os=os, target_python=python, lang=lang))
+    return recommend(
+        Inputs(
+            reports=[("text", text.encode())] if text else (), probe=not text, os=os, target_python=python, lang=lang
+        )
+    )
 
 
 # --- inputs to facts ------------------------------------------------------------------------------------------------------
@@ -206,7 +236,11 @@ def _gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
         if reading.refused:
             raise InputError(f"{name}: {reading.refused}")
         facts += reading.facts
-        recognised.append(Recognised(source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None))
+        recognised.append(
+            Recognised(
+                source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None
+            )
+        )
     for name, data in inputs.facts:
         own, seen = _facts_file(name, data, knowledge)
         facts += own
@@ -219,7 +253,13 @@ def _gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
 
         own = collect(python=inputs.python)
         facts += own
-        recognised.append(Recognised(source="probe", layouts=tuple(dict.fromkeys(p.source for f in own for p in f.provenance)), facts=len(own)))
+        recognised.append(
+            Recognised(
+                source="probe",
+                layouts=tuple(dict.fromkeys(p.source for f in own for p in f.provenance)),
+                facts=len(own),
+            )
+        )
     return Gathered(tuple(facts), tuple(recognised))
 
 
@@ -232,12 +272,18 @@ def _facts_file(name: str, data: bytes, knowledge: Knowledge) -> tuple[list[Fact
     for passage in reading.passages:
         for fact in read_text(passage.text, name, _signatures(knowledge)).facts:
             facts.append(Fact(fact.type, fact.fields, (Provenance("user", name, passage.line, "facts file"),)))
-    return facts, Recognised(source=name, layouts=("facts",), facts=len(facts), not_understood=tuple(reading.not_understood) or None)
+    return facts, Recognised(
+        source=name, layouts=("facts",), facts=len(facts), not_understood=tuple(reading.not_understood) or None
+    )
 
 
 def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
     facts = read_question(question, knowledge.phrases, knowledge.names)
-    facts += [Fact(f.type, f.fields, (Provenance("user", "question"),)) for f in read_text(question, "question", _signatures(knowledge)).facts if f.type == "error"]
+    facts += [
+        Fact(f.type, f.fields, (Provenance("user", "question"),))
+        for f in read_text(question, "question", _signatures(knowledge)).facts
+        if f.type == "error"
+    ]
     return [*facts, Fact("statement", {"kind": "question_asked"}, (Provenance("user", "question"),))]
 
 
@@ -246,7 +292,11 @@ def _goal_facts(name: str, value: str) -> list[Fact]:
     facts = [Fact("goal", {"name": name, "value": value}, origin)]
     version = value.removeprefix("==")
     if name == "torch" and version[:1].isdigit():
-        facts.append(Fact("pin", {"package": name, "version": version, "exact": version.partition("+")[0].count(".") >= 2}, origin))
+        facts.append(
+            Fact(
+                "pin", {"package": name, "version": version, "exact": version.partition("+")[0].count(".") >= 2}, origin
+            )
+        )
     return facts
 
 
@@ -330,4 +380,10 @@ def _age_notes(knowledge: Knowledge, inputs: Inputs) -> list[str]:
 
 
 def _row(rule: Mapping[str, Any], lang: str) -> RuleRow:
-    return RuleRow(id=rule["id"], area=rule["area"], severity=rule.get("severity", "-"), status=rule["status"], title=rule["title"][lang])
+    return RuleRow(
+        id=rule["id"],
+        area=rule["area"],
+        severity=rule.get("severity", "-"),
+        status=rule["status"],
+        title=rule["title"][lang],
+    )

@@ -11,6 +11,7 @@ name a part: `version.local`, `name.product`, `sm.major`. Versions compare as ve
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,8 @@ from .vocabulary import SUBFIELDS, Vocabulary
 
 _REF = re.compile(r"\$([a-z_][a-z0-9_]*)\.([a-z0-9_]+(?:\.[a-z0-9_]+)?)\Z")
 _ORDER = {"below": "lt", "at_most": "le", "above": "gt", "at_least": "ge"}
+_ALIAS = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_ANY_OF = "any_of"
 _SUPPORT = ("decisive", "strong", "weak")
 EVIDENCE_ALIAS = "e_"
 
@@ -37,6 +40,14 @@ class LanguageError(Exception):
         super().__init__(message)
 
 
+class LanguageErrors(Exception):
+    """Every fault of one rule or fix."""
+
+    def __init__(self, faults: list[LanguageError]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(f"{fault.field}: {fault}" for fault in faults))
+
+
 @dataclass(frozen=True, slots=True)
 class _Reference:
     alias: str
@@ -44,21 +55,43 @@ class _Reference:
 
 
 class Compiler:
-    """Turns validated rule dictionaries into IR rules; raises LanguageError."""
+    """Turns validated rule dictionaries into IR rules; raises LanguageErrors with every fault of the rule."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
+        self._faults: list[LanguageError] = []
+        # Aliases whose own pattern is at fault: what refers to them is not a further fault.
+        self._unbound: frozenset[str] = frozenset()
+
+    @contextlib.contextmanager
+    def _all_faults(self) -> Iterator[None]:
+        self._faults = []
+        yield
+        if self._faults:
+            raise LanguageErrors(self._faults)
+
+    @contextlib.contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Notes a fault and goes on behind the block, so that the author sees all of them at once."""
+        try:
+            yield
+        except LanguageError as fault:
+            self._faults.append(fault)
 
     # --- rules and fixes -------------------------------------------------------------------------------------------
 
     def rule(self, data: Mapping[str, Any]) -> list[Rule]:
         """The IR rules of one rule file: one an alternative, all with the rule's id as group."""
-        rules = []
-        for number, patterns in enumerate(self.alternatives(data["when"], "when")):
-            types = {p.alias: p.type for p in patterns if not p.negated}
-            conclusions = tuple(self._conclusion(data["id"], c, types, f"conclude[{i}]") for i, c in enumerate(data["conclude"]))
-            name = data["id"] if number == 0 else f"{data['id']}#{number + 1}"
-            rules.append(Rule(name, patterns, conclusions, data["id"]))
+        rules: list[Rule] = []
+        with self._all_faults(), self._noting():
+            for number, patterns in enumerate(self._alternatives(data["when"], "when")):
+                types = {p.alias: p.type for p in patterns if not p.negated}
+                conclusions: list[Conclusion] = []
+                for index, conclusion in enumerate(data["conclude"]):
+                    with self._noting():
+                        conclusions.append(self._conclusion(data["id"], conclusion, types, f"conclude[{index}]"))
+                name = data["id"] if number == 0 else f"{data['id']}#{number + 1}"
+                rules.append(Rule(name, patterns, tuple(conclusions), data["id"]))
         return rules
 
     def fix(self, data: Mapping[str, Any]) -> list[Rule]:
@@ -66,15 +99,19 @@ class Compiler:
         causes = tuple(sorted(data["causes"]))
         test = Test("cause", "in", causes) if len(causes) > 1 else Test("cause", "eq", causes[0])
         lead = Pattern(EVIDENCE_ALIAS, "evidence", (test, Test("word", "in", _SUPPORT)))
-        rules = []
-        for number, patterns in enumerate(self.alternatives(data.get("when") or {}, "when", (lead,))):
-            name = f"fix/{data['id']}" + (f"#{number + 1}" if number else "")
-            fields: dict[str, Scalar | Ref] = {"fix": data["id"], "cause": Ref(EVIDENCE_ALIAS, "cause")}
-            rules.append(Rule(name, patterns, (Conclusion("fix_offer", fields),), f"fix/{data['id']}"))
-            for alias, body in (data.get("optional") or {}).items():
-                extra = self._pattern(alias, body, {p.alias: p.type for p in patterns if not p.negated}, f"optional.{alias}")
-                option = Conclusion("fix_option", {**fields, "option": alias})
-                rules.append(Rule(f"{name}?{alias}", (*patterns, extra), (option,), f"fix/{data['id']}"))
+        group = f"fix/{data['id']}"
+        fields: dict[str, Scalar | Ref] = {"fix": data["id"], "cause": Ref(EVIDENCE_ALIAS, "cause")}
+        rules: list[Rule] = []
+        with self._all_faults(), self._noting():
+            for number, patterns in enumerate(self._alternatives(data.get("when") or {}, "when", (lead,))):
+                name = group + (f"#{number + 1}" if number else "")
+                rules.append(Rule(name, patterns, (Conclusion("fix_offer", fields),), group))
+                types = {p.alias: p.type for p in patterns if not p.negated}
+                for alias, body in (data.get("optional") or {}).items():
+                    with self._noting():
+                        extra = self._pattern(alias, body, types, f"optional.{alias}")
+                        option = Conclusion("fix_option", {**fields, "option": alias})
+                        rules.append(Rule(f"{name}?{alias}", (*patterns, extra), (option,), group))
         return rules
 
     def symptom(self, slug: str, data: Mapping[str, Any]) -> list[Rule]:
@@ -83,41 +120,80 @@ class Compiler:
         for source, kinds in (("error", data.get("errors") or ()), ("statement", data.get("statements") or ())):
             if kinds:
                 pattern = Pattern("s", source, (Test("kind", "in", tuple(sorted(kinds))),))
-                rules.append(Rule(f"symptom/{slug}/{source}", (pattern,), (Conclusion("symptom", {"kind": slug}),), f"symptom/{slug}"))
+                rules.append(
+                    Rule(
+                        f"symptom/{slug}/{source}",
+                        (pattern,),
+                        (Conclusion("symptom", {"kind": slug}),),
+                        f"symptom/{slug}",
+                    )
+                )
         return rules
 
     # --- patterns --------------------------------------------------------------------------------------------------
 
-    def alternatives(self, when: Mapping[str, Any], field: str, lead: tuple[Pattern, ...] = ()) -> Iterator[tuple[Pattern, ...]]:
+    def _alternatives(
+        self, when: Mapping[str, Any], field: str, lead: tuple[Pattern, ...] = ()
+    ) -> Iterator[tuple[Pattern, ...]]:
         """Every combination of the any-of branches as a flat, ordered tuple of patterns."""
-        fixed = {k: v for k, v in when.items() if not k.startswith("any_of")}
-        groups = [v for k, v in when.items() if k.startswith("any_of")]
-        for group in groups:
-            if not isinstance(group, list) or not group or not all(isinstance(b, dict) for b in group):
-                raise LanguageError(f"{field}.any_of", "must be a list of patterns by alias")
+        groups: list[list[tuple[str, Mapping[str, Any]]]] = [
+            [(field, {k: v for k, v in when.items() if not k.startswith(_ANY_OF)})]
+        ]
+        for key, group in when.items():
+            if key.startswith(_ANY_OF):
+                if not isinstance(group, list) or not group or not all(isinstance(b, dict) for b in group):
+                    raise LanguageError(f"{field}.{key}", "must be a list of patterns by alias")
+                groups.append([(f"{field}.{key}[{index}]", branch) for index, branch in enumerate(group)])
         for branches in itertools.product(*groups):
-            merged: dict[str, Any] = dict(fixed)
-            for branch in branches:
-                merged.update(branch)
-            yield self._patterns(merged, field, lead)
+            bodies: dict[str, Any] = {}
+            places: dict[str, str] = {}
+            for place, branch in branches:
+                for alias, body in branch.items():
+                    if not _ALIAS.match(alias):
+                        raise LanguageError(f"{place}.{alias}", "an alias is lower case with underscores")
+                    if alias in bodies or any(alias == p.alias for p in lead):
+                        raise LanguageError(f"{place}.{alias}", "the alias is used twice")
+                    bodies[alias], places[alias] = body, f"{place}.{alias}"
+            yield self._patterns(bodies, places, lead)
 
-    def _patterns(self, bodies: Mapping[str, Any], field: str, lead: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
+    def _patterns(
+        self, bodies: Mapping[str, Any], places: Mapping[str, str], lead: tuple[Pattern, ...]
+    ) -> tuple[Pattern, ...]:
         """Positive patterns in an order in which every reference points back, then the negated ones."""
         positive = {a: b for a, b in bodies.items() if not _is_negated(b)}
-        types = {p.alias: p.type for p in lead} | {a: self._type_of(b, f"{field}.{a}") for a, b in positive.items()}
+        types = {p.alias: p.type for p in lead}
         done: list[Pattern] = list(lead)
-        waiting = dict(positive)
+        waiting: dict[str, Any] = {}
+        for alias, body in positive.items():
+            with self._noting():
+                types[alias] = self._type_of(body, places[alias])
+                waiting[alias] = body
+        bound = {p.alias for p in lead}
+        self._unbound = frozenset(positive) - set(types)
         while waiting:
-            bound = {p.alias for p in done}
             ready = next((a for a, b in waiting.items() if _aliases(b) <= bound), None)
             if ready is None:
-                alias = next(iter(waiting))
-                unknown = sorted(_aliases(waiting[alias]) - set(types))
-                reason = f'unknown alias "${unknown[0]}"{did_you_mean(unknown[0], types)}' if unknown else "references go in a circle"
-                raise LanguageError(f"{field}.{alias}", reason)
-            done.append(self._pattern(ready, waiting.pop(ready), types, f"{field}.{ready}"))
-        negated = [self._pattern(a, b, types, f"{field}.{a}") for a, b in bodies.items() if _is_negated(b)]
-        return (*done, *negated)
+                self._stuck(waiting, positive, places)
+                break
+            bound.add(ready)
+            with self._noting():
+                done.append(self._pattern(ready, waiting.pop(ready), types, places[ready]))
+        self._unbound = frozenset(positive) - {p.alias for p in done}
+        for alias, body in bodies.items():
+            if _is_negated(body):
+                with self._noting():
+                    done.append(self._pattern(alias, body, types, places[alias]))
+        return tuple(done)
+
+    def _stuck(self, waiting: Mapping[str, Any], positive: Mapping[str, Any], places: Mapping[str, str]) -> None:
+        """Says why the patterns that wait for another's alias wait in vain."""
+        for alias, body in waiting.items():
+            unknown = sorted(_aliases(body) - set(positive))
+            if unknown:
+                hint = did_you_mean(unknown[0], positive)
+                self._faults.append(LanguageError(places[alias], f'unknown alias "${unknown[0]}"{hint}'))
+        if not self._faults:
+            self._faults.append(LanguageError(places[next(iter(waiting))], "references go in a circle"))
 
     def _type_of(self, body: Any, field: str) -> str:
         if not isinstance(body, dict) or len(body) != 1:
@@ -129,7 +205,7 @@ class Compiler:
 
     def _pattern(self, alias: str, body: Any, types: Mapping[str, str], field: str) -> Pattern:
         negated = _is_negated(body)
-        inner = body["not"] if negated else body
+        inner, field = (body["not"], f"{field}.not") if negated else (body, field)
         type_name = self._type_of(inner, field)
         conditions = inner[type_name] or {}
         if not isinstance(conditions, dict):
@@ -138,11 +214,22 @@ class Compiler:
         joins: list[Join] = []
         for name, wanted in conditions.items():
             path = f"{field}.{type_name}.{name}"
-            for operator, value in _operators(wanted, path):
-                self._condition(type_name, str(name), operator, value, types, path, tests, joins)
+            with self._noting():
+                for operator, value in _operators(wanted, path):
+                    self._condition(type_name, str(name), operator, value, types, path, tests, joins)
         return Pattern(alias, type_name, tuple(tests), tuple(joins), negated)
 
-    def _condition(self, type_name: str, name: str, operator: str, value: Any, types: Mapping[str, str], path: str, tests: list[Test], joins: list[Join]) -> None:
+    def _condition(
+        self,
+        type_name: str,
+        name: str,
+        operator: str,
+        value: Any,
+        types: Mapping[str, str],
+        path: str,
+        tests: list[Test],
+        joins: list[Join],
+    ) -> None:
         kind = self._kind(type_name, name, path)
         column = _column(name, kind)
         if operator == "known":
@@ -152,13 +239,16 @@ class Compiler:
             raise LanguageError(path, f"{kind} has no order")
         reference = _reference(value)
         if reference is not None:
-            joins.append(self._join(column, kind, operator, reference, types, path))
+            if reference.alias not in self._unbound:
+                joins.append(self._join(column, kind, operator, reference, types, path))
         elif operator in ("in", "not_in"):
             tests.append(Test(column, operator, tuple(self._constant(type_name, name, kind, v, path) for v in value)))
         else:
             tests.append(Test(column, operator, self._constant(type_name, name, kind, value, path)))
 
-    def _join(self, column: str, kind: str, operator: str, reference: _Reference, types: Mapping[str, str], path: str) -> Join:
+    def _join(
+        self, column: str, kind: str, operator: str, reference: _Reference, types: Mapping[str, str], path: str
+    ) -> Join:
         other_type = types.get(reference.alias)
         if other_type is None:
             raise LanguageError(path, f'unknown alias "${reference.alias}"{did_you_mean(reference.alias, types)}')
@@ -171,7 +261,10 @@ class Compiler:
         problem = self.vocabulary.check(type_name, name, "") if "." in name else None
         spec = self.vocabulary.types[type_name].fields.get(name.partition(".")[0])
         if spec is None:
-            raise LanguageError(path, f'unknown field "{name}" of {type_name}{did_you_mean(name, self.vocabulary.types[type_name].fields)}')
+            raise LanguageError(
+                path,
+                f'unknown field "{name}" of {type_name}{did_you_mean(name, self.vocabulary.types[type_name].fields)}',
+            )
         if problem:
             raise LanguageError(path, problem)
         part = name.partition(".")[2]
@@ -190,6 +283,10 @@ class Compiler:
             if parts is None:
                 raise LanguageError(path, "must be a version")
             return parts.order
+        if kind == "int" and (isinstance(value, bool) or not isinstance(value, int)):
+            raise LanguageError(path, f'"{name}" must be a whole number')
+        if isinstance(value, str) and value.startswith("$"):
+            raise LanguageError(path, f'"{value}" is no reference: write $alias.field, and only one')
         if isinstance(value, str | int):
             return value
         raise LanguageError(path, "must be one value")
@@ -205,27 +302,39 @@ class Compiler:
         if not data.get("cause") or not data.get("evidence"):
             raise LanguageError(path, "needs `fact`, or `cause` with `evidence`")
         about = data.get("about")
-        fields = {"cause": data["cause"], "word": data["evidence"], "rule": rule_id} | ({"about": about} if about else {})
+        fields = {"cause": data["cause"], "word": data["evidence"], "rule": rule_id} | (
+            {"about": about} if about else {}
+        )
         return self._derived("evidence", fields, types, path)
 
     def _derived(self, type_name: str, fields: Mapping[str, Any], types: Mapping[str, str], path: str) -> Conclusion:
         spec = self.vocabulary.types.get(type_name)
         if spec is None or spec.kind != "derived":
-            raise LanguageError(path, f'"{type_name}" is not a derived type{did_you_mean(type_name, [n for n, t in self.vocabulary.types.items() if t.kind == "derived"])}')
+            derived = [n for n, t in self.vocabulary.types.items() if t.kind == "derived"]
+            raise LanguageError(path, f'"{type_name}" is not a derived type{did_you_mean(type_name, derived)}')
         result: dict[str, Scalar | Ref] = {}
         for name, value in fields.items():
-            field = f"{path}.{name}"
-            reference = _reference(value)
-            if reference is not None:
-                result.update(self._copied(type_name, name, reference, types, field))
-                continue
-            problem = self.vocabulary.check(type_name, name, value)
-            if problem:
-                raise LanguageError(field, problem)
-            result.update(self.vocabulary.lower_fields(type_name, {name: self.vocabulary.coerce(type_name, name, value)}))
+            with self._noting():
+                result.update(self._concluded(type_name, name, value, types, f"{path}.{name}"))
         return Conclusion(type_name, result)
 
-    def _copied(self, type_name: str, name: str, reference: _Reference, types: Mapping[str, str], path: str) -> dict[str, Ref]:
+    def _concluded(
+        self, type_name: str, name: str, value: Any, types: Mapping[str, str], path: str
+    ) -> Mapping[str, Scalar | Ref]:
+        """A concluded field with its parts: a constant, or copied from a matched fact."""
+        reference = _reference(value)
+        if reference is not None:
+            return {} if reference.alias in self._unbound else self._copied(type_name, name, reference, types, path)
+        problem = self.vocabulary.check(type_name, name, value)
+        if not problem and isinstance(value, str) and value.startswith("$"):
+            problem = f'"{value}" is no reference: write $alias.field'
+        if problem:
+            raise LanguageError(path, problem)
+        return self.vocabulary.lower_fields(type_name, {name: self.vocabulary.coerce(type_name, name, value)})
+
+    def _copied(
+        self, type_name: str, name: str, reference: _Reference, types: Mapping[str, str], path: str
+    ) -> dict[str, Ref]:
         source_type = types.get(reference.alias)
         if source_type is None:
             raise LanguageError(path, f'unknown alias "${reference.alias}"{did_you_mean(reference.alias, types)}')
@@ -267,12 +376,18 @@ def _operators(wanted: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield _ORDER[word], value
         elif word == "not":
             yield "ne", value
-        elif word in ("any_of", "none_of") and isinstance(value, list):
+        elif word in ("any_of", "none_of"):
+            if not isinstance(value, list) or not value:
+                raise LanguageError(path, f"`{word}` takes a list of values")
             yield ("in" if word == "any_of" else "not_in"), value
-        elif word == "known" and value is True:
+        elif word == "known":
+            if value is not True:
+                raise LanguageError(path, "`known` takes true only: what is unknown cannot be tested for")
             yield "known", True
         else:
-            raise LanguageError(path, f'unknown test "{word}"{did_you_mean(str(word), [*_ORDER, "not", "any_of", "none_of", "known"])}')
+            raise LanguageError(
+                path, f'unknown test "{word}"{did_you_mean(str(word), [*_ORDER, "not", "any_of", "none_of", "known"])}'
+            )
 
 
 def _reference(value: Any) -> _Reference | None:

@@ -152,7 +152,11 @@ def _value_problem(spec: FieldSpec, value: object) -> str | None:
     if isinstance(value, bool | dict | list) or value is None:
         return f'"{spec.name}" must be one value'
     if spec.type == "sm":
-        return None if isinstance(value, int) or parse_sm(str(value)) else f'"{spec.name}" must be a compute capability such as 8.9'
+        return (
+            None
+            if isinstance(value, int) or parse_sm(str(value))
+            else f'"{spec.name}" must be a compute capability such as 8.9'
+        )
     if spec.type == "version":
         return None if parse_version(str(value)) else f'"{spec.name}" must be a version'
     if spec.type == "enum" and str(value) not in spec.values:
@@ -181,12 +185,30 @@ def _read_type(name: str, node: Node, problems: Problems) -> TypeSpec:
     listed = node.get("fields")
     for key, value in listed.pairs() if listed else ():
         values = value.get("values")
-        spec = FieldSpec(key.text, _text(value, "type"), tuple(v.text for v in values.elements()) if values else (), _text(value, "about"))
+        spec = FieldSpec(
+            key.text,
+            _text(value, "type"),
+            tuple(v.text for v in values.elements()) if values else (),
+            _text(value, "about"),
+        )
         if spec.type not in FIELD_TYPES:
-            problems.add(key.file, key.line, f"{name}.{key.text}", f'unknown field type "{spec.type}"{did_you_mean(spec.type, FIELD_TYPES)}')
+            problems.add(
+                key.file,
+                key.line,
+                f"{name}.{key.text}",
+                f'unknown field type "{spec.type}"{did_you_mean(spec.type, FIELD_TYPES)}',
+            )
         fields[key.text] = spec
     identity = node.get("identity")
-    return TypeSpec(name, kind, fields, tuple(i.text for i in identity.elements()) if identity else (), _text(node, "domain"), _text(node, "closed_by"), _text(node, "about"))
+    return TypeSpec(
+        name,
+        kind,
+        fields,
+        tuple(i.text for i in identity.elements()) if identity else (),
+        _text(node, "domain"),
+        _text(node, "closed_by"),
+        _text(node, "about"),
+    )
 
 
 def _text(node: Node, key: str) -> str:

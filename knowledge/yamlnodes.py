@@ -4,6 +4,7 @@ May live here: parsing and the node model. Must not: any meaning of the content.
 
 Why not `yaml.safe_load`: it loses lines, keeps the last of duplicate keys in silence and turns the version 12.10 into
 the number 12.1. Here a plain scalar is an integer only when it is all digits, a boolean only as true/false, else text.
+References to anchors (`*name`) are refused: nested ones make a file of a few lines expand without bound.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def parse(text: str, file: str, problems: Problems) -> Node | None:
     except (RecursionError, ValueError) as error:
         problems.add(file, 0, "", f"not YAML: {type(error).__name__}")
         return None
-    return None if root is None else _convert(root, file, problems, 0)
+    return None if root is None else _Converter(file, problems).node(root, 0)
 
 
 def load(path: Path, problems: Problems, name: str | None = None) -> Node | None:
@@ -95,27 +96,42 @@ def load(path: Path, problems: Problems, name: str | None = None) -> Node | None
     return parse(text, shown, problems)
 
 
-def _convert(node: Any, file: str, problems: Problems, depth: int) -> Node:
-    line = node.start_mark.line + 1
-    if depth > MAX_DEPTH:
-        problems.add(file, line, "", f"nested deeper than {MAX_DEPTH} levels")
-        return Node(file, line, "scalar")
-    if isinstance(node, yaml.ScalarNode):
-        return Node(file, line, "scalar", text=node.value, quoted=bool(node.style))
-    if isinstance(node, yaml.SequenceNode):
-        return Node(file, line, "list", items=[_convert(n, file, problems, depth + 1) for n in node.value])
-    keys: list[Node] = []
-    values: list[Node] = []
-    seen: set[str] = set()
-    for key, value in node.value:
-        name = _convert(key, file, problems, depth + 1)
-        if name.kind != "scalar":
-            problems.add(file, name.line, "", "a key must be a plain name")
-            continue
-        if name.text in seen:
-            problems.add(file, name.line, name.text, "given twice")
-            continue
-        seen.add(name.text)
-        keys.append(name)
-        values.append(_convert(value, file, problems, depth + 1))
-    return Node(file, line, "map", keys=keys, items=values)
+class _Converter:
+    """One walk over a composed document, in which every node stands once; an alias shows as a node met again."""
+
+    def __init__(self, file: str, problems: Problems) -> None:
+        self.file = file
+        self.problems = problems
+        self.met: set[int] = set()
+
+    def node(self, node: Any, depth: int) -> Node:
+        line = node.start_mark.line + 1
+        if id(node) in self.met:
+            self.problems.add(self.file, line, "", "the anchor here is referred to by an alias (*name): write it out")
+            return Node(self.file, line, "scalar")
+        self.met.add(id(node))
+        if depth > MAX_DEPTH:
+            self.problems.add(self.file, line, "", f"nested deeper than {MAX_DEPTH} levels")
+            return Node(self.file, line, "scalar")
+        if isinstance(node, yaml.ScalarNode):
+            return Node(self.file, line, "scalar", text=node.value, quoted=bool(node.style))
+        if isinstance(node, yaml.SequenceNode):
+            return Node(self.file, line, "list", items=[self.node(n, depth + 1) for n in node.value])
+        return self.mapping(node, line, depth)
+
+    def mapping(self, node: Any, line: int, depth: int) -> Node:
+        keys: list[Node] = []
+        values: list[Node] = []
+        seen: set[str] = set()
+        for key, value in node.value:
+            name = self.node(key, depth + 1)
+            if name.kind != "scalar":
+                self.problems.add(self.file, name.line, "", "a key must be a plain name")
+                continue
+            if name.text in seen:
+                self.problems.add(self.file, name.line, name.text, "given twice")
+                continue
+            seen.add(name.text)
+            keys.append(name)
+            values.append(self.node(value, depth + 1))
+        return Node(self.file, line, "map", keys=keys, items=values)

@@ -50,13 +50,21 @@ def rank(evidence: Iterable[tuple[str, str, str]], symptoms: Mapping[str, Mappin
     best: dict[str, float] = {}
     explains: dict[str, list[str]] = {}
     listed = {cause for priors in symptoms.values() for cause in priors}
-    groups: list[tuple[str, Mapping[str, float]]] = [*sorted(symptoms.items()), *(("", {c: PRIOR_ALONE}) for c in sorted(scores) if c not in listed)]
+    groups: list[tuple[str, Mapping[str, float]]] = [
+        *sorted(symptoms.items()),
+        *(("", {c: PRIOR_ALONE}) for c in sorted(scores) if c not in listed),
+    ]
     for symptom, priors in groups:
-        for cause, share in _softmax({c: p + scores.get(c, 0.0) for c, p in priors.items() if c not in excluded}).items():
+        for cause, share in _softmax(
+            {c: p + scores.get(c, 0.0) for c, p in priors.items() if c not in excluded}
+        ).items():
             best[cause] = max(best.get(cause, 0.0), share)
             if symptom:
                 explains.setdefault(cause, []).append(symptom)
-    ranked = [Ranked(cause, round(share, 4), tuple(explains.get(cause, ())), cause in supported) for cause, share in best.items()]
+    ranked = [
+        Ranked(cause, round(share, 4), tuple(explains.get(cause, ())), cause in supported)
+        for cause, share in best.items()
+    ]
     return sorted(ranked, key=lambda r: (-r.confidence, r.cause))
 
 

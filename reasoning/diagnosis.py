@@ -14,7 +14,7 @@ from ..engine.memory import Justification
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import row_key
 from ..report.messages import Words
-from ..report.model import Checked, Derivation, FactView, Finding, Fix, ProvenanceView, Reason, Report, Source
+from ..report.model import Checked, Derivation, FactView, Finding, Fix, ProvenanceView, Reason, Report, Severity, Source
 from . import gaps
 from .causes import WORDS, Ranked, rank
 from .fixes import cures, offers, present, simulated
@@ -28,8 +28,15 @@ _GRAVITY = {"error": 0, "warning": 1, "info": 2}
 
 def ranked(session: Session) -> list[Ranked]:
     """The causes of a session, best first."""
-    evidence = [(str(f["cause"]), str(f["word"]), str(f["rule"])) for i in session.memory.of_type("evidence") if (f := session.fields(i))]
-    symptoms = {kind: {c: float(p) for c, p in session.knowledge.symptoms[kind]["causes"].items()} for kind in symptoms_of(session)}
+    evidence = [
+        (str(f["cause"]), str(f["word"]), str(f["rule"]))
+        for i in session.memory.of_type("evidence")
+        if (f := session.fields(i))
+    ]
+    symptoms = {
+        kind: {c: float(p) for c, p in session.knowledge.symptoms[kind]["causes"].items()}
+        for kind in symptoms_of(session)
+    }
     return rank(evidence, symptoms)
 
 
@@ -59,9 +66,10 @@ class Diagnosis:
         chosen = grave or found
         return sorted(chosen, key=lambda r: (_GRAVITY[self.severity(r.cause)], -r.confidence, r.cause))
 
-    def severity(self, cause: str) -> str:
+    def severity(self, cause: str) -> Severity:
         """The severity of a cause's finding."""
-        return str(self.knowledge.causes.get(cause, {}).get("severity", "error"))
+        found: Severity = self.knowledge.causes.get(cause, {}).get("severity", "error")
+        return found
 
     def unexplained(self, found: Sequence[Ranked]) -> list[str]:
         """Symptoms that no finding explains."""
@@ -79,10 +87,16 @@ class Diagnosis:
         firings = self.support(entry.cause)
         rule = self.session.rule_of(firings[0][1].rule) if firings else None
         group = rule.group if rule else ""
-        title = self.session.rule_text(firings[0][1].rule, "title", self.session.bindings(firings[0][1]), self.lang) if firings else ""
+        title = (
+            self.session.rule_text(firings[0][1].rule, "title", self.session.bindings(firings[0][1]), self.lang)
+            if firings
+            else ""
+        )
         reasons = self.reasons(firings)
         data = self.knowledge.rules.get(group, {})
-        subject = next((str(self.session.fields(i)["about"]) for i, _ in firings if "about" in self.session.fields(i)), "")
+        subject = next(
+            (str(self.session.fields(i)["about"]) for i, _ in firings if "about" in self.session.fields(i)), ""
+        )
         return Finding(
             id=f"{number}",
             cause=entry.cause,
@@ -101,7 +115,11 @@ class Diagnosis:
 
     def support(self, cause: str) -> list[tuple[int, Justification]]:
         """The evidence rows for a cause with their justifications, the weightiest first."""
-        rows = [i for i in self.session.rows("evidence", cause=cause) if WORDS.get(str(self.session.fields(i)["word"]), 0) > 0]
+        rows = [
+            i
+            for i in self.session.rows("evidence", cause=cause)
+            if WORDS.get(str(self.session.fields(i)["word"]), 0) > 0
+        ]
         found = [(i, j) for i in rows if (j := self.session.because(i)) is not None]
         return sorted(found, key=lambda e: (-WORDS[str(self.session.fields(e[0])["word"])], e[1].rule, e[1].premises))
 
@@ -151,7 +169,10 @@ class Diagnosis:
         open_symptoms = self.unexplained(found)
         strange = self.unknown_errors()
         verdict = self._verdict(found, open_symptoms, strange)
-        entries = [*(found if verdict != "unknown" or any(r.cause in self.errors for r in found) else []), *(self._candidates(open_symptoms) if open_symptoms else [])]
+        entries = [
+            *(found if verdict != "unknown" or any(r.cause in self.errors for r in found) else []),
+            *(self._candidates(open_symptoms) if open_symptoms else []),
+        ]
         fixes: list[Fix] = []
         findings: list[Finding] = []
         for number, entry in enumerate(entries, 1):
@@ -171,12 +192,20 @@ class Diagnosis:
             findings=tuple(findings),
             fixes=tuple(fixes),
             not_checked=gaps.not_checked(self.session, self.lang),
-            questions=gaps.questions(self.session, asks or (self._default_questions() if verdict == "unknown" else ()), (r.cause for r in entries), self.lang),
+            questions=gaps.questions(
+                self.session,
+                asks or (self._default_questions() if verdict == "unknown" else ()),
+                (r.cause for r in entries),
+                self.lang,
+            ),
             facts=facts,
             derivations=derivations,
             sources=self._sources(findings, fixes),
             assumptions=self._assumptions(),
-            checked=Checked(rules=len(self.knowledge.rules), domains=tuple(sorted({f.type for f in self.session.facts} - {"coverage"}))),
+            checked=Checked(
+                rules=len(self.knowledge.rules),
+                domains=tuple(sorted({f.type for f in self.session.facts} - {"coverage"})),
+            ),
             **extra,
         )
 
@@ -190,13 +219,24 @@ class Diagnosis:
     def _candidates(self, open_symptoms: Sequence[str]) -> list[Ranked]:
         """Causes that compete for the symptoms that nothing explains."""
         competing = {c for s in open_symptoms for c in self.knowledge.symptoms[s]["causes"]}
-        likely = [r for r in self.ranked if not r.is_finding and r.cause in competing and r.cause in self.errors and r.confidence >= MIN_CANDIDATE]
+        likely = [
+            r
+            for r in self.ranked
+            if not r.is_finding and r.cause in competing and r.cause in self.errors and r.confidence >= MIN_CANDIDATE
+        ]
         return likely[:MAX_CANDIDATES]
 
     def _default_questions(self) -> list[str]:
         return [slug for slug in self.knowledge.questions if slug in ("collect_env", "nvidia_smi")]
 
-    def _summary(self, verdict: str, findings: Sequence[Finding], open_symptoms: Sequence[str], strange: Sequence[Fact], words: Words) -> str:
+    def _summary(
+        self,
+        verdict: str,
+        findings: Sequence[Finding],
+        open_symptoms: Sequence[str],
+        strange: Sequence[Fact],
+        words: Words,
+    ) -> str:
         if verdict != "unknown" and findings:
             return words("summary.sentence", text=findings[0].title)
         if open_symptoms:
@@ -218,7 +258,9 @@ class Diagnosis:
         for rule_id, data in self.knowledge.rules.items():
             if data.get("assume"):
                 for firing in self.session.memory.firings(rule_id)[:1]:
-                    texts[self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)] = None
+                    texts[self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)] = (
+                        None
+                    )
         return tuple(texts)
 
     # --- facts and derivations -------------------------------------------------------------------------------------
@@ -255,7 +297,7 @@ class Diagnosis:
     def _view(self, row: int, used: Set[str]) -> FactView:
         type_name, fields = self.session.memory.rows[row]
         fact = self.session.fact_of.get(row)
-        shown = dict(fact.fields) if fact else _plain(fields)
+        shown: dict[str, Scalar | float] = {**(fact.fields if fact else _plain(fields))}
         if self.session.memory.static(row):
             # A catalog row has dozens of fields; the proof needs those that tell it apart and those that a step used.
             identity = self.knowledge.vocabulary.types[type_name].identity
@@ -267,7 +309,9 @@ class Diagnosis:
         used: dict[int, set[str]] = {}
         for firing in steps:
             rule = self.knowledge.patterns[firing.rule]
-            by_alias = _fields_by_alias(rule, self.knowledge.rules.get(rule.group, {}).get("because", {}).get(self.lang, ""))
+            by_alias = _fields_by_alias(
+                rule, self.knowledge.rules.get(rule.group, {}).get("because", {}).get(self.lang, "")
+            )
             positive = [p.alias for p in rule.patterns if not p.negated]
             for alias, row in zip(positive, firing.premises, strict=True):
                 used.setdefault(row, set()).update(by_alias.get(alias, ()))
@@ -275,8 +319,17 @@ class Diagnosis:
 
     def _provenance(self, row: int, fact: Fact | None) -> tuple[ProvenanceView, ...]:
         if fact is not None:
-            return tuple(ProvenanceView(kind=p.kind, source=p.source, line=p.line, reader=p.reader or None, fields=p.fields or None) for p in fact.provenance)
-        source = self.knowledge.sources_of_rows.get(row_key(*self.session.memory.rows[row])) if self.session.memory.static(row) else None
+            return tuple(
+                ProvenanceView(
+                    kind=p.kind, source=p.source, line=p.line, reader=p.reader or None, fields=p.fields or None
+                )
+                for p in fact.provenance
+            )
+        source = (
+            self.knowledge.sources_of_rows.get(row_key(*self.session.memory.rows[row]))
+            if self.session.memory.static(row)
+            else None
+        )
         if source is None:
             return ()
         url, title, confidence = source
@@ -287,12 +340,22 @@ class Diagnosis:
         group = rule.group if rule else firing.rule
         data = self.knowledge.rules.get(group) or self.knowledge.fixes.get(group.removeprefix("fix/")) or {}
         text = self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)
-        return Derivation(fact=self.fact_id(row), rule=group, premises=tuple(self.fact_id(p) for p in firing.premises), text=text or None, sources=tuple(s["url"] for s in data.get("sources", ())) or None)
+        return Derivation(
+            fact=self.fact_id(row),
+            rule=group,
+            premises=tuple(self.fact_id(p) for p in firing.premises),
+            text=text or None,
+            sources=tuple(s["url"] for s in data.get("sources", ())) or None,
+        )
 
     def _sources(self, findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Source, ...]:
         used = {u for f in findings for u in f.sources or ()} | {u for f in fixes for u in f.sources or ()}
-        known: dict[str, Mapping[str, str]] = {s["url"]: s for d in (*self.knowledge.rules.values(), *self.knowledge.fixes.values()) for s in d["sources"]}
-        return tuple(Source(url=u, title=known[u]["title"], retrieved=known[u]["retrieved"]) for u in sorted(used) if u in known)
+        known: dict[str, Mapping[str, str]] = {
+            s["url"]: s for d in (*self.knowledge.rules.values(), *self.knowledge.fixes.values()) for s in d["sources"]
+        }
+        return tuple(
+            Source(url=u, title=known[u]["title"], retrieved=known[u]["retrieved"]) for u in sorted(used) if u in known
+        )
 
 
 def _plain(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:

@@ -35,7 +35,13 @@ def example_facts(knowledge: Knowledge, example: Mapping[str, Any]) -> list[Fact
         problems = [p for k, v in fields.items() if (p := knowledge.vocabulary.check(type_name, k, v))]
         if problems or knowledge.vocabulary.types[type_name].kind != "observed":
             raise ValueError("; ".join(problems) or f"{type_name} is not observed")
-        facts.append(Fact(type_name, {k: knowledge.vocabulary.coerce(type_name, k, v) for k, v in fields.items()}, (Provenance("user", "example"),)))
+        facts.append(
+            Fact(
+                type_name,
+                {k: knowledge.vocabulary.coerce(type_name, k, v) for k, v in fields.items()},
+                (Provenance("user", "example"),),
+            )
+        )
     return facts
 
 
@@ -59,10 +65,16 @@ def _check_fires(session: Session, rule_id: str, fired: list[Any], example: Mapp
     if not fired:
         return "does not fire"
     if example.get("cause") and not session.rows("evidence", cause=example["cause"], rule=rule_id):
-        return f'gives no evidence for {example["cause"]}'
+        return f"gives no evidence for {example['cause']}"
     for type_name, wanted in (example.get("derives") or {}).items():
-        expected = session.knowledge.vocabulary.lower_fields(type_name, {k: session.knowledge.vocabulary.coerce(type_name, k, v) for k, v in wanted.items()})
-        if not any(_has(session.fields(i), expected) and any(j.rule in {f.rule for f in fired} for j in session.memory.justifications(i)) for i in session.memory.of_type(type_name)):
+        expected = session.knowledge.vocabulary.lower_fields(
+            type_name, {k: session.knowledge.vocabulary.coerce(type_name, k, v) for k, v in wanted.items()}
+        )
+        if not any(
+            _has(session.fields(i), expected)
+            and any(j.rule in {f.rule for f in fired} for j in session.memory.justifications(i))
+            for i in session.memory.of_type(type_name)
+        ):
             return f"does not derive {type_name} {wanted}"
     return ""
 

@@ -146,7 +146,10 @@ def _step(data: Mapping[str, Any], text: _Filler, lang: str) -> Step:
 def quoted(words: Sequence[str], platform: str) -> str:
     """The words as one command line, quoted by the platform's rules."""
     if platform == "windows":
-        return " ".join(w if w and all(c.isalnum() or c in "-_./:=+,@\\" for c in w) else "'" + w.replace("'", "''") + "'" for w in words)
+        return " ".join(
+            w if w and all(c.isalnum() or c in "-_./:=+,@\\" for c in w) else "'" + w.replace("'", "''") + "'"
+            for w in words
+        )
     return " ".join(f'"{w}"' if _double_quotes_do(w) else shlex.quote(w) for w in words)
 
 

@@ -66,7 +66,11 @@ class Gaps:
 def not_checked(session: Session, lang: str) -> tuple[NotChecked, ...]:
     """What nobody looked at, by the question that would tell, with the rules that wait for it."""
     knowledge = session.knowledge
-    rules = [r for r in knowledge.ir if r.group in knowledge.rules and knowledge.rules[r.group].get("severity") in ("error", "warning")]
+    rules = [
+        r
+        for r in knowledge.ir
+        if r.group in knowledge.rules and knowledge.rules[r.group].get("severity") in ("error", "warning")
+    ]
     waiting = Gaps(session).undecided(rules)
     known = {f.type for f in session.facts}
     entries = []
@@ -86,7 +90,9 @@ def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], 
         data = session.knowledge.questions.get(slug)
         if data is None or _moot(session, data) or (data["provides"] and set(data["provides"]) <= known):
             continue
-        asked.append(Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=tuple(separates) or None))
+        asked.append(
+            Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=tuple(separates) or None)
+        )
     return tuple(asked[:MAX_QUESTIONS])
 
 

@@ -23,7 +23,10 @@ def merge(facts: Iterable[Fact], vocabulary: Vocabulary) -> list[Fact]:
         spec = vocabulary.types.get(fact.type)
         if spec is None:
             continue
-        place = next((i for i, known in enumerate(merged) if known.type == fact.type and _fits(known, fact, spec, vocabulary)), None)
+        place = next(
+            (i for i, known in enumerate(merged) if known.type == fact.type and _fits(known, fact, spec, vocabulary)),
+            None,
+        )
         if place is not None:
             merged[place] = _union(merged[place], fact, vocabulary)
             continue
@@ -61,7 +64,13 @@ def _fits(known: Fact, fact: Fact, spec: TypeSpec, vocabulary: Vocabulary) -> bo
 
 
 def _differences(known: Fact, fact: Fact, spec: TypeSpec, vocabulary: Vocabulary) -> list[str]:
-    return [n for n in fact.fields if n in known.fields and n not in spec.identity and not _compatible(spec.fields[n].type, known.fields[n], fact.fields[n], vocabulary)]
+    return [
+        n
+        for n in fact.fields
+        if n in known.fields
+        and n not in spec.identity
+        and not _compatible(spec.fields[n].type, known.fields[n], fact.fields[n], vocabulary)
+    ]
 
 
 def _compatible(kind: str, first: Scalar, second: Scalar, vocabulary: Vocabulary) -> bool:
@@ -108,7 +117,11 @@ def _better(kind: str, first: Scalar, second: Scalar, vocabulary: Vocabulary) ->
     if kind == "version":
         return _longer_version(str(first), str(second)) or first
     if kind == "gpu_name":
-        return max(str(first), str(second), key=lambda n: (vocabulary.identify(n) is not None, not n.rstrip().endswith("..."), len(n)))
+        return max(
+            str(first),
+            str(second),
+            key=lambda n: (vocabulary.identify(n) is not None, not n.rstrip().endswith("..."), len(n)),
+        )
     return first
 
 
@@ -121,5 +134,11 @@ def _conflicts(fact: Fact, known: Sequence[Fact], spec: TypeSpec, vocabulary: Vo
             continue
         for name in _differences(other, fact, spec, vocabulary):
             first, second = sorted((str(other.fields[name]), str(fact.fields[name])))
-            found.append(Fact("conflict", {"subject": fact.type, "field": name, "first": first, "second": second}, (*other.provenance[:1], *fact.provenance[:1])))
+            found.append(
+                Fact(
+                    "conflict",
+                    {"subject": fact.type, "field": name, "first": first, "second": second},
+                    (*other.provenance[:1], *fact.provenance[:1]),
+                )
+            )
     return found

@@ -29,7 +29,11 @@ def _roots(report: Report, target: str, facts: Mapping[str, FactView], steps: Ma
             return [f.id for f in report.facts if f.type == "fix_offer" and f.fields.get("fix") == fix.id]
     if target in facts:
         return [target]
-    return [d.fact for d in steps.values() if d.rule == target or target in (str(v) for v in facts[d.fact].fields.values() if d.fact in facts)]
+    return [
+        d.fact
+        for d in steps.values()
+        if d.rule == target or target in (str(v) for v in facts[d.fact].fields.values() if d.fact in facts)
+    ]
 
 
 def _node(fact_id: str, facts: Mapping[str, FactView], steps: Mapping[str, Derivation], depth: int) -> ProofNode:
@@ -41,7 +45,12 @@ def _node(fact_id: str, facts: Mapping[str, FactView], steps: Mapping[str, Deriv
     if step is None or depth > _MAX_DEPTH:
         return ProofNode(text=said, where=_where(fact))
     children = tuple(_node(p, facts, steps, depth + 1) for p in step.premises)
-    return ProofNode(text=f"{step.text}  [{step.rule}]" if step.text else f"{said}  [{step.rule}]", where=_where(fact), sources=step.sources or (), children=children)
+    return ProofNode(
+        text=f"{step.text}  [{step.rule}]" if step.text else f"{said}  [{step.rule}]",
+        where=_where(fact),
+        sources=step.sources or (),
+        children=children,
+    )
 
 
 def _said(fact: FactView) -> str:

@@ -78,7 +78,7 @@ def test_catalog_is_well_formed() -> None:
         assert entry["confidence"] in ("verified", "secondary"), entry["id"]
         assert set(entry) <= {
             "id", "about", "pattern", "convert", "gives", "gives_each", "text", "in", "companions", "sample", "source",
-            "confidence",
+            "confidence", "background",
         }, entry["id"]  # fmt: skip
 
 
