@@ -6,8 +6,10 @@ not: content, evaluation. Imported only when the cache misses, since it needs py
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,101 +19,188 @@ from ..engine.ir import Rule
 from ..facts import Scalar
 from .aliases import load_aliases
 from .catalogs import Catalogs, load_catalogs
-from .compile import Compiler, LanguageError
-from .loader import rule_to_json, vocabulary_to_json
+from .compile import Compiler, LanguageErrors
+from .loader import FOLDER, rule_to_json, vocabulary_to_json
 from .phrases import load_phrases
-from .problems import Problems
+from .problems import Problems, did_you_mean
 from .schema import CauseEntry, FixFile, QuestionEntry, RuleFile, SymptomEntry
 from .versions import parse_version
 from .vocabulary import Vocabulary, load_vocabulary
 from .yamlnodes import Node, load
 
+TABLES = ("aliases.yaml", "causes.yaml", "messages.yaml", "questions.yaml", "symptoms.yaml", "vocabulary.yaml")
+SLUG = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*\Z")
+_WORDS = {"extra_forbidden": "unknown field", "missing": "is missing"}
 _STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
+
+
+class Unit:
+    """A validated file or entry: its content, its nodes for the lines of later faults, and the rules it compiles to."""
+
+    def __init__(self, data: dict[str, Any], node: Node) -> None:
+        self.data = data
+        self.node = node
+        self.ir: list[Rule] = []
+
+    def fault(self, problems: Problems, field: str, message: str) -> None:
+        """Record a fault of this unit; `field` is a path such as `when.t.torch.version`."""
+        problems.add(self.node.file, line_of(self.node, field), field, message)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The knowledge folder as read: every valid part of it, also where others are at fault.
+
+    plain: the vocabulary as its file has it; vocabulary: the same, able to identify GPU names.
+    """
+
+    files: Mapping[str, Path]
+    plain: Vocabulary
+    vocabulary: Vocabulary
+    catalogs: Catalogs
+    rules: Mapping[str, Unit]
+    fixes: Mapping[str, Unit]
+    causes: Mapping[str, Unit]
+    symptoms: Mapping[str, Unit]
+    questions: Mapping[str, Unit]
+    signatures: tuple[Node, ...]
+    signature_sources: frozenset[str]
+    aliases: Any
+    phrases: Any
+
+
+def read_sources(files: Mapping[str, Path], problems: Problems) -> Sources:
+    """Read and compile every file; faults are recorded in `problems`."""
+    for name in files:
+        fault = _misplaced(name)
+        if fault:
+            problems.add(name, 0, "", fault)
+    plain = load_vocabulary(files["vocabulary.yaml"], problems)
+    with _inside("facts/", problems) as found:
+        catalogs = load_catalogs(files["facts/torch_builds.yaml"].parent, plain, found, files)
+    vocabulary = Vocabulary(plain.types, catalogs.gpu_names().identify)
+    compiler = Compiler(vocabulary)
+    rules = _units(files, "rules/", RuleFile, problems)
+    fixes = _units(files, "fixes/", FixFile, problems)
+    symptoms = _table(files, "symptoms.yaml", SymptomEntry, problems)
+    for unit in rules.values():
+        _compile(compiler.rule, unit, problems)
+    for unit in fixes.values():
+        _compile(compiler.fix, unit, problems)
+    for slug, unit in symptoms.items():
+        unit.ir = compiler.symptom(slug, unit.data)
+    signatures, signature_sources = _signatures(files, problems)
+    return Sources(
+        files=files,
+        plain=plain,
+        vocabulary=vocabulary,
+        catalogs=catalogs,
+        rules=rules,
+        fixes=fixes,
+        causes=_table(files, "causes.yaml", CauseEntry, problems),
+        symptoms=symptoms,
+        questions=_table(files, "questions.yaml", QuestionEntry, problems),
+        signatures=signatures,
+        signature_sources=signature_sources,
+        aliases=_aliases(files, vocabulary, problems),
+        phrases=_phrases(files, problems),
+    )
 
 
 def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str, Any]:
     """The compiled document; faults are recorded in `problems` and then parts of it may be missing."""
-    plain = load_vocabulary(files["vocabulary.yaml"], problems)
-    catalogs = load_catalogs(_catalog_folder(files), plain, problems)
-    vocabulary = Vocabulary(plain.types, catalogs.gpu_names().identify)
-    compiler = Compiler(vocabulary)
-    ir: list[Rule] = []
-    rules = _units(files, "rules/", RuleFile, problems)
-    fixes = _units(files, "fixes/", FixFile, problems)
-    for unit in rules.values():
-        ir += _compiled(compiler.rule, unit, problems)
-    for unit in fixes.values():
-        ir += _compiled(compiler.fix, unit, problems)
-    symptoms = _table(files, "symptoms.yaml", SymptomEntry, problems)
-    for slug, entry in symptoms.items():
-        ir += compiler.symptom(slug, entry)
-    static, sources = _static(catalogs, vocabulary)
+    sources = read_sources(files, problems)
+    static, references = _static(sources.catalogs, sources.vocabulary)
+    units = (*sources.rules.values(), *sources.fixes.values(), *sources.symptoms.values())
     return {
-        "vocabulary": vocabulary_to_json(plain),
-        "rules": {k: u.data for k, u in rules.items()},
-        "fixes": {k: u.data for k, u in fixes.items()},
-        "causes": _table(files, "causes.yaml", CauseEntry, problems),
-        "symptoms": symptoms,
-        "questions": _table(files, "questions.yaml", QuestionEntry, problems),
-        "signatures": _signatures(files, problems),
-        "ir": [rule_to_json(r) for r in ir],
+        "vocabulary": vocabulary_to_json(sources.plain),
+        "rules": _contents(sources.rules),
+        "fixes": _contents(sources.fixes),
+        "causes": _contents(sources.causes),
+        "symptoms": _contents(sources.symptoms),
+        "questions": _contents(sources.questions),
+        "signatures": [node.plain() for node in sources.signatures],
+        "ir": [rule_to_json(rule) for unit in units for rule in unit.ir],
         "static": static,
-        "sources": sources,
-        "names": [[n.product, list(n.aliases), n.line] for n in catalogs.names],
-        "aliases": _aliases(files, vocabulary, problems),
-        "phrases": _phrases(files, problems),
-        "retrieved": dict(catalogs.retrieved),
+        "sources": references,
+        "names": [[n.product, list(n.aliases), n.line] for n in sources.catalogs.names],
+        "aliases": sources.aliases,
+        "phrases": sources.phrases,
+        "retrieved": dict(sources.catalogs.retrieved),
     }
 
 
-def _catalog_folder(files: Mapping[str, Path]) -> Path:
-    return files["facts/torch_builds.yaml"].parent
+def _contents(units: Mapping[str, Unit]) -> dict[str, dict[str, Any]]:
+    return {key: unit.data for key, unit in units.items()}
+
+
+@contextlib.contextmanager
+def _inside(folder: str, problems: Problems) -> Iterator[Problems]:
+    """Collects the problems of a reader that names files without their folder."""
+    found = Problems()
+    yield found
+    for problem in found.found:
+        problems.add(folder + problem.file, problem.line, problem.field, problem.message)
+
+
+def _misplaced(name: str) -> str | None:
+    """Why nothing would read a file of that name, or None where something does."""
+    folder, _, rest = name.partition("/")
+    if not name.endswith(".yaml"):
+        return "must be called .yaml"
+    if not rest:
+        return None if name in TABLES else f"nothing reads this file{did_you_mean(name, TABLES)}"
+    depth = {"rules": 1, "fixes": 0, "facts": 0}.get(folder)
+    if depth is None:
+        return f'nothing reads the folder "{folder}"{did_you_mean(folder, ("rules", "fixes", "facts"))}'
+    if rest.count("/") != depth:
+        return f"must stand at {'rules/AREA/ID.yaml' if folder == 'rules' else folder + '/NAME.yaml'}"
+    if folder == "facts" and not (FOLDER / name).is_file():
+        catalogs = sorted(path.name for path in (FOLDER / "facts").glob("*.yaml"))
+        return f"there is no catalog of that name{did_you_mean(rest, catalogs)}"
+    return None
 
 
 # --- rule and fix files ---------------------------------------------------------------------------------------------------
 
 
-class Unit:
-    """A validated file: its content as a dictionary and its nodes, for the lines of later faults."""
-
-    def __init__(self, data: dict[str, Any], node: Node) -> None:
-        self.data = data
-        self.node = node
-
-
 def _units(files: Mapping[str, Path], prefix: str, model: type[BaseModel], problems: Problems) -> dict[str, Unit]:
     units: dict[str, Unit] = {}
     for name, path in files.items():
-        if not name.startswith(prefix):
+        if not name.startswith(prefix) or _misplaced(name):
             continue
         node = load(path, problems, name)
         data = _validated(node, model, problems) if node is not None else None
         if data is None or node is None:
             continue
+        unit = Unit({**data, "file": name}, node)
         if data["id"] != path.stem:
-            problems.add(name, node.line, "id", f'must be the file\'s name, "{path.stem}"')
-        units[data["id"]] = Unit({**data, "file": name}, node)
+            unit.fault(problems, "id", f'must be the file\'s name, "{path.stem}"')
+        if data["id"] in units:
+            unit.fault(problems, "id", f"already used by {units[data['id']].data['file']}")
+        units[data["id"]] = unit
     return units
 
 
-def _compiled(compile_one: Any, unit: Unit, problems: Problems) -> list[Rule]:
+def _compile(compile_one: Callable[[Mapping[str, Any]], list[Rule]], unit: Unit, problems: Problems) -> None:
     try:
-        result: list[Rule] = compile_one(unit.data)
-        return result
-    except LanguageError as error:
-        problems.add(unit.node.file, line_of(unit.node, error.field), error.field, str(error))
-        return []
+        unit.ir = compile_one(unit.data)
+    except LanguageErrors as errors:
+        for fault in errors.faults:
+            unit.fault(problems, fault.field, str(fault))
 
 
-def _table(files: Mapping[str, Path], name: str, model: type[BaseModel], problems: Problems) -> dict[str, Any]:
-    if name not in files:
-        return {}
+def _table(files: Mapping[str, Path], name: str, model: type[BaseModel], problems: Problems) -> dict[str, Unit]:
     root = load(files[name], problems, name)
-    table: dict[str, Any] = {}
+    table: dict[str, Unit] = {}
+    if root is not None and root.kind != "map":
+        problems.add(name, root.line, "", "must map ids to entries")
     for key, node in root.pairs() if root else ():
         data = _validated(node, model, problems, prefix=f"{key.text}.")
+        if not SLUG.match(key.text):
+            problems.add(name, key.line, key.text, "an id is lower case, its words parted by underscores")
         if data is not None:
-            table[key.text] = data
+            table[key.text] = Unit(data, node)
     return table
 
 
@@ -119,22 +208,71 @@ def _validated(node: Node, model: type[BaseModel], problems: Problems, prefix: s
     try:
         return model.model_validate(node.plain()).model_dump(exclude_none=True)
     except ValidationError as error:
+        # The members of a union each have their complaint about one value.
+        messages: dict[tuple[str, int], list[str]] = {}
         for fault in error.errors():
-            field = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"]).lstrip(".")
-            problems.add(node.file, line_of(node, field), prefix + field, fault["msg"])
+            message = _WORDS.get(fault["type"], fault["msg"])
+            if fault["type"] == "extra_forbidden":
+                message += did_you_mean(str(fault["loc"][-1]), _fields_of(model))
+            messages.setdefault(_located(node, fault["loc"]), []).append(message)
+        for (field, line), said in messages.items():
+            problems.add(node.file, line, prefix + field, " or: ".join(said))
         return None
+
+
+def _located(node: Node, place: tuple[int | str, ...]) -> tuple[str, int]:
+    """The path and line of a fault; what pydantic adds of its own (the member of a union) is left out of the path."""
+    field, current = "", node
+    for step in place:
+        elements = current.elements()
+        found = (elements[step] if step < len(elements) else None) if isinstance(step, int) else current.get(step)
+        if found is None and current.kind == "scalar":
+            break
+        field += f"[{step}]" if isinstance(step, int) else f".{step}" if field else step
+        if found is None:
+            break
+        current = found
+    return field, _line_of_key(node, field) or current.line
+
+
+def _line_of_key(node: Node, field: str) -> int:
+    """The line where the last key of a path stands, 0 where it is no key: a block's own line is that of its first entry."""
+    parent, _, last = field.rpartition(".")
+    holder = _descend(node, parent)
+    return next((key.line for key, _ in holder.pairs() if key.text == last), 0)
+
+
+def _fields_of(model: type[BaseModel]) -> set[str]:
+    """Every field name of a model and of the models inside it."""
+    schema = model.model_json_schema()
+    return {name for part in (schema, *schema.get("$defs", {}).values()) for name in part.get("properties", ())}
 
 
 def line_of(node: Node, field: str) -> int:
     """The line of a path such as `when.t.torch.version` or `conclude[0].fact`; of its nearest parent where it is absent."""
+    return _line_of_key(node, field) or _descend(node, field).line
+
+
+def _descend(node: Node, field: str) -> Node:
+    """The node at a path, or the last one on the way to it. A key may hold a dot itself (`version.local`)."""
     current = node
-    for index, key in _STEP.findall(field):
-        elements = current.elements()
-        found = elements[int(index)] if index and int(index) < len(elements) else current.get(key) if key else None
+    steps = _STEP.findall(field)
+    position = 0
+    while position < len(steps):
+        index, key = steps[position]
+        if index:
+            elements = current.elements()
+            found = elements[int(index)] if int(index) < len(elements) else None
+        else:
+            found = current.get(key)
+            if found is None and position + 1 < len(steps):
+                found = current.get(f"{key}.{steps[position + 1][1]}")
+                position += 1
         if found is None:
             break
         current = found
-    return current.line
+        position += 1
+    return current
 
 
 # --- catalogs ---------------------------------------------------------------------------------------------------------------
@@ -194,15 +332,16 @@ def _aliases(files: Mapping[str, Path], vocabulary: Vocabulary, problems: Proble
 
 def _phrases(files: Mapping[str, Path], problems: Problems) -> Any:
     path = files["facts/phrases.yaml"]
-    load_phrases(path, problems)
+    with _inside("facts/", problems) as found:
+        load_phrases(path, found)
     root = load(path, Problems())
     rows = root.get("rows") if root else None
     return rows.plain() if rows else []
 
 
-def _signatures(files: Mapping[str, Path], problems: Problems) -> list[Any]:
-    if "facts/errors.yaml" not in files:
-        return []
+def _signatures(files: Mapping[str, Path], problems: Problems) -> tuple[tuple[Node, ...], frozenset[str]]:
+    """The entries of the error catalog and the names of its sources."""
     root = load(files["facts/errors.yaml"], problems, "facts/errors.yaml")
-    rows = root.get("signatures") if root else None
-    return [n.plain() for n in rows.elements()] if rows else []
+    rows, sources = (root.get("signatures"), root.get("sources")) if root else (None, None)
+    names = frozenset(key.text for key, _ in sources.pairs()) if sources else frozenset()
+    return tuple(rows.elements()) if rows else (), names

@@ -75,13 +75,19 @@ class Catalogs:
         return GpuNames(self.names)
 
 
-def load_catalogs(folder: Path, vocabulary: Vocabulary, problems: Problems) -> Catalogs:
-    """Read every catalog of the folder; all faults go to `problems`, and what could be read comes back."""
+def load_catalogs(
+    folder: Path, vocabulary: Vocabulary, problems: Problems, files: Mapping[str, Path] | None = None
+) -> Catalogs:
+    """Read every catalog of the folder; all faults go to `problems`, and what could be read comes back.
+
+    files: where `facts/NAME.yaml` lies instead, for a folder that is laid over another.
+    """
     rows: list[CatalogRow] = []
     names: list[GpuName] = []
     retrieved: dict[str, str] = {}
     for name, read in _READERS.items():
-        sheet = _open_sheet(folder / f"{name}.yaml", name, vocabulary, problems)
+        path = (files or {}).get(f"facts/{name}.yaml", folder / f"{name}.yaml")
+        sheet = _open_sheet(path, name, vocabulary, problems)
         if sheet is not None:
             retrieved[name] = sheet.retrieved
             read(sheet)

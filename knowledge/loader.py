@@ -6,13 +6,15 @@ May live here: reading of the folder, compilation and the cache. Must not: check
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 # Part of the cache's key: raise it when the compiled form changes without a change of the files.
-CACHE_FORMAT = 1
+CACHE_FORMAT = 2
+# A half-written file of this age was left by a process that died.
+_ABANDONED_S = 3600
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +82,42 @@ def load_knowledge(overlay: Path | None = None, *, use_cache: bool = True) -> Kn
 
     Raises KnowledgeError with every fault (file, line, field).
     """
-    return _load(str(overlay) if overlay else None, use_cache)
+    return _shipped(use_cache) if overlay is None else _read(overlay, use_cache)
+
+
+@functools.lru_cache(maxsize=2)
+def _shipped(use_cache: bool) -> Knowledge:
+    return _read(None, use_cache)
+
+
+def _read(overlay: Path | None, use_cache: bool) -> Knowledge:
+    files = knowledge_files(overlay)
+    problems = Problems()
+    contents: dict[str, bytes] = {}
+    for name, path in files.items():
+        try:
+            contents[name] = path.read_bytes()
+        except OSError as error:
+            problems.add(name, 0, "", f"cannot be read: {error.strerror}")
+    problems.raise_if_any()
+    return _load(tuple(files.items()), _digest(contents), use_cache)
 
 
 @functools.lru_cache(maxsize=4)
-def _load(overlay: str | None, use_cache: bool) -> Knowledge:
-    files = knowledge_files(Path(overlay) if overlay else None)
-    contents = {name: path.read_bytes() for name, path in files.items()}
-    digest = _digest(contents)
-    cached = _read_cache(digest) if use_cache else None
-    if cached is None:
-        cached = _compile(files, digest)
-        if use_cache:
-            _write_cache(digest, cached)
-    return _restore(cached)
+def _load(files: tuple[tuple[str, Path], ...], digest: str, use_cache: bool) -> Knowledge:
+    """The knowledge of these files, whose content has that digest."""
+    key = _cache_key(digest)
+    if use_cache:
+        cached = _read_cache(key)
+        if cached is not None:
+            try:
+                return _restore(cached)
+            except (LookupError, TypeError, ValueError, AttributeError):
+                pass  # not what this version writes; it is written anew below
+    document = _compile(dict(files), digest)
+    if use_cache:
+        _write_cache(key, document)
+    return _restore(document)
 
 
 def knowledge_files(overlay: Path | None) -> dict[str, Path]:
@@ -107,21 +133,28 @@ def knowledge_files(overlay: Path | None) -> dict[str, Path]:
         for base, folders, names in os.walk(folder):
             folders[:] = sorted(n for n in folders if not n.startswith((".", "_")))
             for name in names:
-                if name.endswith(".yaml"):
+                if name.endswith((".yaml", ".yml")):
                     path = Path(base, name)
                     files[path.relative_to(folder).as_posix()] = path
     return dict(sorted(files.items()))
 
 
 def _digest(contents: Mapping[str, bytes]) -> str:
-    digest = hashlib.sha256(f"{CACHE_FORMAT}:{sys.version_info[:2]}".encode())
-    for source in sorted(FOLDER.glob("*.py")):
-        stat = source.stat()
-        digest.update(f"{source.name}:{stat.st_size}:{stat.st_mtime_ns}".encode())
+    """A digest of the files alone, so that the same knowledge has the same version everywhere."""
+    digest = hashlib.sha256()
     for name, data in contents.items():
-        digest.update(f"{name}:{len(data)}:".encode())
+        digest.update(f"{name}:{len(data)}:".encode("utf-8", "surrogateescape"))
         digest.update(data)
     return digest.hexdigest()
+
+
+def _cache_key(digest: str) -> str:
+    """What else the compiled form depends on: this package's code and the Python that runs it."""
+    key = hashlib.sha256(f"{CACHE_FORMAT}:{sys.version_info[:2]}:{digest}".encode())
+    for source in sorted(FOLDER.glob("*.py")):
+        stat = source.stat()
+        key.update(f"{source.name}:{stat.st_size}:{stat.st_mtime_ns}".encode())
+    return key.hexdigest()
 
 
 # --- compilation --------------------------------------------------------------------------------------------------------
@@ -211,33 +244,47 @@ def _cache_folder() -> Path:
     return Path(base, "gpurules") if base else Path.home() / ".cache" / "gpurules"
 
 
-def _read_cache(digest: str) -> dict[str, Any] | None:
+def _read_cache(key: str) -> dict[str, Any] | None:
     """The compiled document of exactly these files, None where there is none or it cannot be read."""
     try:
-        document = json.loads((_cache_folder() / f"knowledge-{digest[:32]}.json").read_bytes())
+        document = json.loads((_cache_folder() / f"knowledge-{key[:32]}.json").read_bytes())
     except (OSError, ValueError, RuntimeError):
         return None
-    return document if isinstance(document, dict) and document.get("digest") == digest else None
+    return document if isinstance(document, dict) and document.get("key") == key else None
 
 
-def _write_cache(digest: str, document: Mapping[str, Any]) -> None:
+def _write_cache(key: str, document: Mapping[str, Any]) -> None:
     """Store the document for the owner only; a folder that cannot be written costs time, not the answer."""
+    text = json.dumps({**document, "key": key}, separators=(",", ":"), ensure_ascii=False)
     try:
         folder = _cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for old in _stale(folder.glob("knowledge-*.json"), keep=4):
+        for old in _stale(folder, keep=4):
             old.unlink(missing_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, prefix="knowledge-", suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({**document, "digest": digest}, file, separators=(",", ":"), ensure_ascii=False)
-        os.replace(name, folder / f"knowledge-{digest[:32]}.json")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(name, folder / f"knowledge-{key[:32]}.json")
+        except OSError:
+            Path(name).unlink(missing_ok=True)
     except (OSError, RuntimeError):
         return
 
 
-def _stale(paths: Iterable[Path], keep: int) -> list[Path]:
-    newest_first = sorted(paths, key=lambda p: p.stat().st_mtime, reverse=True)
-    return newest_first[keep - 1 :]
+def _stale(folder: Path, keep: int) -> list[Path]:
+    """The oldest documents, of which one more is about to be written than `keep` allows, and what a crash left behind."""
+    ages: list[tuple[float, Path]] = []
+    left: list[Path] = []
+    for path in folder.glob("knowledge-*"):
+        with contextlib.suppress(OSError):  # another process may be tidying too
+            written = path.stat().st_mtime
+            if path.suffix == ".json":
+                ages.append((written, path))
+            elif time.time() - written > _ABANDONED_S:
+                left.append(path)
+    newest_first = sorted(ages, reverse=True)
+    return left + [path for _, path in newest_first[keep - 1 :]]
 
 
 __all__ = ["FOLDER", "Knowledge", "KnowledgeError", "knowledge_files", "load_knowledge", "row_key", "rule_to_json", "vocabulary_to_json"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import clips  # type: ignore[import-untyped]
@@ -59,25 +59,26 @@ def _join(pattern: Pattern, join: Join) -> str:
     return f"(and (neq {a} nil) (neq {b} nil) {holds})"
 
 
-def _element(pattern: Pattern, fields: Sequence[str]) -> str:
+def _element(pattern: Pattern, slots_of: Mapping[str, Sequence[str]]) -> str:
+    fields = slots_of[pattern.type]
     slots = [f"({f} ?{pattern.alias}_{f})" for f in fields[:-1]]
     last = fields[-1]
     slots.append(f"({last} ?{pattern.alias}_{last}&:{condition(pattern)})")
     return f"({pattern.type} {' '.join(slots)})"
 
 
-def _rule(rule: Rule, salience: int, fields: Sequence[str]) -> str:
+def _rule(rule: Rule, salience: int, slots_of: Mapping[str, Sequence[str]]) -> str:
     positive = [p for p in rule.patterns if not p.negated]
-    left = [f"?f_{p.alias} <- {_element(p, fields)}" for p in positive]
+    left = [f"?f_{p.alias} <- {_element(p, slots_of)}" for p in positive]
     left += [
         f"(test (neq ?f_{p.alias} ?f_{q.alias}))"
         for i, p in enumerate(positive)
         for q in positive[:i]
         if p.type == q.type
     ]
-    left += [f"(not {_element(p, fields)})" for p in rule.patterns if p.negated]
+    left += [f"(not {_element(p, slots_of)})" for p in rule.patterns if p.negated]
     premises = " ".join(f"?f_{p.alias}" for p in positive)
-    right = [f"(note {rule.id} (assert {_concluded(c, fields)}) {premises})" for c in rule.conclusions]
+    right = [f"(note {rule.id} (assert {_concluded(c, slots_of[c.type])}) {premises})" for c in rule.conclusions]
     return f"(defrule {rule.id} (declare (salience {salience})) {' '.join(left)} => {' '.join(right)})"
 
 
@@ -101,13 +102,13 @@ def _scalar(value: Any) -> Scalar:
 
 
 def evaluate(
-    rules: Sequence[Rule], rows: Sequence[Row], fields: Sequence[str]
+    rules: Sequence[Rule], rows: Sequence[Row], slots_of: Mapping[str, Sequence[str]]
 ) -> tuple[set[reference.Content], set[reference.Firing]]:
     env = clips.Environment()
     types = {p.type for r in rules for p in r.patterns} | {c.type for r in rules for c in r.conclusions}
     types |= {type_ for type_, _ in rows}
     for type_ in sorted(types):
-        env.build(f"(deftemplate {type_} {' '.join(f'(slot {f} (default nil))' for f in fields)})")
+        env.build(f"(deftemplate {type_} {' '.join(f'(slot {f} (default nil))' for f in slots_of[type_])})")
     firings: set[reference.Firing] = set()
 
     def note(rule: Any, conclusion: Any, *premises: Any) -> None:
@@ -120,7 +121,7 @@ def evaluate(
     assert ordered is not None
     for n, stratum in enumerate(ordered):
         for rule in stratum:
-            env.build(_rule(rule, -n, fields))
+            env.build(_rule(rule, -n, slots_of))
     env.reset()
     for type_, values in rows:
         env.find_template(type_).assert_fact(**{k: _clips(v) for k, v in values.items()})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 from gpurules.engine.durable import DurableEngine
 from gpurules.engine.native import RuleBase
@@ -22,7 +24,7 @@ def check_reference(seed: int) -> None:
 
 def check_clips(seed: int) -> None:
     rules, static, rows = generate.case(seed)
-    expected = clips_oracle.evaluate(rules, [*static, *rows], tuple(generate.FIELDS))
+    expected = clips_oracle.evaluate(rules, [*static, *rows], defaultdict(lambda: tuple(generate.FIELDS)))
     assert unnumbered(RuleBase(rules, static).run(rows)) == expected
 
 
