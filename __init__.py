@@ -1,7 +1,8 @@
 """gpurules: an expert system for GPU, driver and PyTorch compatibility.
 
-The public Python API; nothing else may live here. `gpurules.diagnose(...)` returns a typed report, `gpurules.recommend(...)`
-the torch build to install. Both are stateless, print nothing and need no network.
+May live here: the names of the public Python API; nothing else. `gpurules.diagnose(...)` returns a typed report,
+`gpurules.recommend(...)` the torch build to install; `docs/api.md` describes all of it. Everything is stateless and
+thread-safe, prints nothing, needs no network and raises errors of one family, `GpurulesError`.
 """
 
 from __future__ import annotations
@@ -9,17 +10,53 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "diagnose", "recommend"]
 
 if TYPE_CHECKING:
-    from .pipeline import diagnose_text as diagnose
-    from .pipeline import recommend_for as recommend
+    from .api import (
+        Fact,
+        ProofNode,
+        Provenance,
+        Recommendation,
+        Report,
+        diagnose,
+        facts_to_json,
+        probe_facts,
+        read_facts,
+        recommend,
+    )
+    from .errors import GpurulesError, InputError, InputTooLarge, TimeLimit
+    from .knowledge.problems import KnowledgeError
+
+_HOMES = {
+    "Fact": "facts",
+    "GpurulesError": "errors",
+    "InputError": "errors",
+    "InputTooLarge": "errors",
+    "KnowledgeError": "knowledge.problems",
+    "ProofNode": "report.model",
+    "Provenance": "facts",
+    "Recommendation": "api",
+    "Report": "api",
+    "TimeLimit": "errors",
+    "diagnose": "api",
+    "facts_to_json": "api",
+    "probe_facts": "api",
+    "read_facts": "api",
+    "recommend": "api",
+}
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
     """Load the working parts only when they are used: `import gpurules` stays cheap."""
-    if name in ("diagnose", "recommend"):
-        from . import pipeline
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
 
-        return pipeline.diagnose_text if name == "diagnose" else pipeline.recommend_for
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""`python -m gpurules`."""
+"""`python -m gpurules`. May live here: the call of the command line. Must not: anything else."""
 
 from .cli import main
 

@@ -6,12 +6,14 @@ May live here: the wiring of probes, knowledge, reasoning and report. Must not: 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from .errors import InputError, InputTooLarge
 from .facts import Fact, Provenance, Scalar
 from .knowledge.factsfile import read_facts
 from .knowledge.loader import Knowledge, KnowledgeError, load_knowledge
@@ -24,6 +26,8 @@ from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDe
 if TYPE_CHECKING:
     from .reasoning.diagnosis import Diagnosis
 
+_R = TypeVar("_R", bound=Report)
+
 # After this many days a report says that its knowledge is old.
 FRESH_DAYS = 180
 # What `recommend --os` stands for.
@@ -34,18 +38,19 @@ _SYSTEMS: Mapping[str, Mapping[str, Scalar]] = {
     "windows": {"family": "windows", "machine": "x86_64"},
     "macos": {"family": "macos", "machine": "arm64"},
 }
-
-
-class InputError(Exception):
-    """The input cannot be used; the message names the file, line and field, one fault a line."""
+# Threads that come first together wait for one of them to load and compile what all will share.
+_LOADING = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What an interface was given. reports, facts: (name, content); today: the day that ages are counted from."""
+    """What an interface was given. reports, facts: (name, content); given: facts as such; today: the day that ages are
+    counted from; tick: called between steps, to end the work by what it raises; max_facts: how many facts are too many.
+    """
 
     reports: Sequence[tuple[str, bytes]] = ()
     facts: Sequence[tuple[str, bytes]] = ()
+    given: Sequence[Fact] = ()
     question: str | None = None
     goals: Mapping[str, str] = field(default_factory=dict)
     probe: bool = False
@@ -56,6 +61,8 @@ class Inputs:
     engine: str = "native"
     knowledge: Path | None = None
     today: date | None = None
+    tick: Callable[[], None] = lambda: None
+    max_facts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,9 +80,10 @@ def diagnose(inputs: Inputs) -> Report:
     """The main job: causes, fixes and reasons. Raises InputError."""
     knowledge = _knowledge(inputs.knowledge)
     gathered = _gather(inputs, knowledge)
-    session, notes = _session(knowledge, gathered.facts, inputs.engine)
-    notes += _age_notes(knowledge, inputs)
-    return _diagnosis(session, inputs.lang).report(recognised=gathered.recognised, notes=tuple(notes) or None)
+    session, notes = _session(knowledge, gathered.facts, inputs.engine, inputs.tick)
+    diagnosis = _diagnosis(session, inputs.lang)
+    notes += [*diagnosis.conflicts(), *_age_notes(knowledge, inputs)]
+    return diagnosis.report(recognised=gathered.recognised, notes=tuple(notes) or None)
 
 
 def recommend(inputs: Inputs) -> RecommendResult:
@@ -96,7 +104,7 @@ def recommend(inputs: Inputs) -> RecommendResult:
                 "--python",
             )
         )
-    session, _notes = _session(knowledge, facts, inputs.engine)
+    session, _notes = _session(knowledge, facts, inputs.engine, inputs.tick)
     return Selection(session, inputs.lang).result()
 
 
@@ -108,6 +116,11 @@ def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
 
     facts = merge(collect(python=inputs.python), _knowledge(inputs.knowledge).vocabulary)
     return redacted(facts) if redact else facts
+
+
+def read(inputs: Inputs) -> list[Fact]:
+    """The facts that the inputs state. Raises InputError."""
+    return list(_gather(inputs, _knowledge(inputs.knowledge)).facts)
 
 
 def why(report: Report, target: str, lang: str) -> list[ProofNode]:
@@ -164,63 +177,22 @@ def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
     return run_examples(knowledge, ids or sorted(knowledge.rules))
 
 
-# --- the Python API -------------------------------------------------------------------------------------------------------
+# --- sharing --------------------------------------------------------------------------------------------------------------
 
 
-def diagnose_text(
-    text: str | None = None,
-    *,
-    facts: Iterable[Fact] | None = None,
-    question: str | None = None,
-    goals: Mapping[str, str] | None = None,
-    lang: str = "en",
-) -> Report:
-    """Diagnose a pasted text, typed facts and a question; with none of them, this machine. Raises InputError."""
-    given = list(facts or ())
-    inputs = Inputs(
-        reports=[("text", text.encode())] if text else (),
-        question=question,
-        goals=goals or {},
-        probe=not (text or given or question),
-        lang=lang,
-    )
-    knowledge = _knowledge(None)
-    gathered = _gather(inputs, knowledge)
-    session, _notes = _session(knowledge, [*gathered.facts, *given], inputs.engine)
-    return _diagnosis(session, lang).report(recognised=gathered.recognised)
+def redacted(report: _R) -> _R:
+    """The report without names, addresses, serials and secrets, to be shown to strangers."""
+    from .probes.redact import redact_values
 
-
-def recommend_for(
-    text: str | None = None,
-    *,
-    facts: Iterable[Fact] | None = None,
-    os: str | None = None,
-    python: str | None = None,
-    lang: str = "en",
-) -> RecommendResult:
-    """Which torch to install on the machine that a text or facts describe; with neither, on this one. Raises InputError."""
-    from .reasoning.selection import Selection
-
-    given = list(facts or ())
-    if given:
-        knowledge = _knowledge(None)
-        session, _notes = _session(knowledge, given, "native")
-        return Selection(session, lang).result()
-    return recommend(
-        Inputs(
-            reports=[("text", text.encode())] if text else (), probe=not text, os=os, target_python=python, lang=lang
-        )
-    )
+    return type(report).model_validate(redact_values(report.to_dict()))
 
 
 # --- inputs to facts ------------------------------------------------------------------------------------------------------
 
 
 def _knowledge(folder: Path | None) -> Knowledge:
-    try:
+    with _LOADING:
         return load_knowledge(folder)
-    except KnowledgeError as error:
-        raise InputError(str(error)) from error
 
 
 @functools.lru_cache(maxsize=4)
@@ -229,10 +201,13 @@ def _signatures(knowledge: Knowledge) -> Signatures:
 
 
 def _gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
-    facts: list[Fact] = []
+    facts: list[Fact] = [_known(knowledge, fact) for fact in inputs.given]
     recognised: list[Recognised] = []
+    with _LOADING:
+        signatures = _signatures(knowledge)
     for name, data in inputs.reports:
-        reading = read_text(data, name, _signatures(knowledge))
+        inputs.tick()
+        reading = read_text(data, name, signatures, inputs.tick)
         if reading.refused:
             raise InputError(f"{name}: {reading.refused}")
         facts += reading.facts
@@ -242,6 +217,7 @@ def _gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
             )
         )
     for name, data in inputs.facts:
+        inputs.tick()
         own, seen = _facts_file(name, data, knowledge)
         facts += own
         recognised.append(seen)
@@ -260,7 +236,19 @@ def _gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
                 facts=len(own),
             )
         )
+    if inputs.max_facts is not None and len(facts) > inputs.max_facts:
+        raise InputTooLarge(f"the input states {len(facts)} facts, the limit is {inputs.max_facts}")
     return Gathered(tuple(facts), tuple(recognised))
+
+
+def _known(knowledge: Knowledge, fact: Fact) -> Fact:
+    """A fact that the caller made, if the vocabulary has it."""
+    from .knowledge.problems import did_you_mean
+
+    types = {name: spec for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"}
+    if fact.type not in types:
+        raise InputError(f'facts: no observed type "{fact.type}"{did_you_mean(fact.type, types)}')
+    return _checked(knowledge, fact, f"facts: {fact.type}")
 
 
 def _facts_file(name: str, data: bytes, knowledge: Knowledge) -> tuple[list[Fact], Recognised]:
@@ -311,11 +299,16 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
 # --- facts to a session ---------------------------------------------------------------------------------------------------
 
 
-def _session(knowledge: Knowledge, facts: Iterable[Fact], engine: str) -> tuple[Session, list[str]]:
+def _session(
+    knowledge: Knowledge, facts: Iterable[Fact], engine: str, tick: Callable[[], None] = lambda: None
+) -> tuple[Session, list[str]]:
     """The session with the engine asked for; `both` runs two and reports a difference as a defect."""
     given = tuple(facts)
+    tick()
     if engine == "native":
-        return Session(knowledge, given, native_engine(knowledge)), []
+        with _LOADING:
+            native = native_engine(knowledge)
+        return Session(knowledge, given, _Ticking(native, tick)), []
     other = _durable(knowledge)
     if engine == "durable":
         return Session(knowledge, given, other), []
@@ -330,6 +323,18 @@ def _durable(knowledge: Knowledge) -> Engine:
         return _Guarded(DurableEngine(knowledge.ir, knowledge.static), DurableError)
     except (DurableUnavailable, DurableError) as error:
         raise InputError(f"--engine durable: {error}") from error
+
+
+class _Ticking:
+    """An engine that calls `tick` before every run: simulating fixes runs it many times."""
+
+    def __init__(self, engine: Engine, tick: Callable[[], None]) -> None:
+        self.engine = engine
+        self.tick = tick
+
+    def run(self, rows: Iterable[tuple[str, Mapping[str, Scalar]]]) -> Any:
+        self.tick()
+        return self.engine.run(rows)
 
 
 class _Guarded:

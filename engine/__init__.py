@@ -1,1 +1,4 @@
-"""How it is reasoned: rule IR, native and durable engines, justifications. Knows nothing about GPUs, YAML or output."""
+"""How it is reasoned: rule IR, native and durable engines, justifications.
+
+May live here: inference over rules and facts of any domain. Must not: GPUs, YAML, probing or output.
+"""

@@ -25,6 +25,7 @@ Reason = Literal["no_row", "test_false", "unknown_field", "blocked", "maybe_bloc
 # A rule may match thousands of catalog rows part of the way; what stops the first ones stops the others too.
 MAX_PARTIAL = 1000
 MAX_EXPLAINED = 20
+_MANY = 1000  # more than a pattern has conditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,11 @@ def outcome(rule: Rule, memory: WorkingMemory) -> Outcome:
     firings = memory.firings(rule.id)
     if firings:
         return Outcome(rule.id, "fired", firings, firings[0].premises)
+    return deepest(rule, memory)
+
+
+def deepest(rule: Rule, memory: WorkingMemory) -> Outcome:
+    """How far the patterns of a rule match, whether or not a rule of that id fired: for a rule made for the question."""
     return _Search(rule, memory).run()
 
 
@@ -158,7 +164,8 @@ class _Search:
         verdicts = list(self._verdicts(i, pattern, bound))
         false = [condition for condition, verdict in verdicts if verdict is False]
         if false:
-            return _Failure((1, len(false), i), "test_false", i, false[0])
+            unequal = sum(condition.op == "eq" for condition in false)
+            return _Failure((1, unequal * _MANY + len(false), i), "test_false", i, false[0])
         condition = next(condition for condition, verdict in verdicts if verdict is None)
         row, field = self._unknown(i, condition, bound)
         return _Failure((0, sum(v is None for _, v in verdicts), i), "unknown_field", row, condition, field)

@@ -23,12 +23,11 @@ from .compile import Compiler, LanguageErrors
 from .loader import FOLDER, rule_to_json, vocabulary_to_json
 from .phrases import load_phrases
 from .problems import Problems, did_you_mean
-from .schema import CauseEntry, FixFile, QuestionEntry, RuleFile, SymptomEntry
+from .schema import CauseEntry, ChangeEntry, FixFile, QuestionEntry, RuleFile, SentenceEntry, StageEntry, SymptomEntry
 from .versions import parse_version
 from .vocabulary import Vocabulary, load_vocabulary
 from .yamlnodes import Node, load
 
-TABLES = ("aliases.yaml", "causes.yaml", "messages.yaml", "questions.yaml", "symptoms.yaml", "vocabulary.yaml")
 SLUG = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*\Z")
 _WORDS = {"extra_forbidden": "unknown field", "missing": "is missing"}
 _STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
@@ -37,14 +36,15 @@ _STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
 class Unit:
     """A validated file or entry: its content, its nodes for the lines of later faults, and the rules it compiles to."""
 
-    def __init__(self, data: dict[str, Any], node: Node) -> None:
+    def __init__(self, data: dict[str, Any], node: Node, prefix: str = "") -> None:
         self.data = data
         self.node = node
+        self.prefix = prefix
         self.ir: list[Rule] = []
 
     def fault(self, problems: Problems, field: str, message: str) -> None:
         """Record a fault of this unit; `field` is a path such as `when.t.torch.version`."""
-        problems.add(self.node.file, line_of(self.node, field), field, message)
+        problems.add(self.node.file, line_of(self.node, field), (self.prefix + field).rstrip("."), message)
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,9 @@ class Sources:
     causes: Mapping[str, Unit]
     symptoms: Mapping[str, Unit]
     questions: Mapping[str, Unit]
+    sentences: Mapping[str, Unit]
+    changes: Mapping[str, Unit]
+    stages: Mapping[str, Unit]
     signatures: tuple[Node, ...]
     signature_sources: frozenset[str]
     aliases: Any
@@ -100,6 +103,9 @@ def read_sources(files: Mapping[str, Path], problems: Problems) -> Sources:
         causes=_table(files, "causes.yaml", CauseEntry, problems),
         symptoms=symptoms,
         questions=_table(files, "questions.yaml", QuestionEntry, problems),
+        sentences=_table(files, "sentences.yaml", SentenceEntry, problems),
+        changes=_table(files, "changes.yaml", ChangeEntry, problems),
+        stages=_table(files, "stages.yaml", StageEntry, problems),
         signatures=signatures,
         signature_sources=signature_sources,
         aliases=_aliases(files, vocabulary, problems),
@@ -110,7 +116,7 @@ def read_sources(files: Mapping[str, Path], problems: Problems) -> Sources:
 def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str, Any]:
     """The compiled document; faults are recorded in `problems` and then parts of it may be missing."""
     sources = read_sources(files, problems)
-    static, references = _static(sources.catalogs, sources.vocabulary)
+    static, references = static_rows(sources.catalogs, sources.vocabulary)
     units = (*sources.rules.values(), *sources.fixes.values(), *sources.symptoms.values())
     return {
         "vocabulary": vocabulary_to_json(sources.plain),
@@ -119,6 +125,9 @@ def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str
         "causes": _contents(sources.causes),
         "symptoms": _contents(sources.symptoms),
         "questions": _contents(sources.questions),
+        "sentences": _contents(sources.sentences),
+        "changes": _contents(sources.changes),
+        "stages": _contents(sources.stages),
         "signatures": [node.plain() for node in sources.signatures],
         "ir": [rule_to_json(rule) for unit in units for rule in unit.ir],
         "static": static,
@@ -149,7 +158,8 @@ def _misplaced(name: str) -> str | None:
     if not name.endswith(".yaml"):
         return "must be called .yaml"
     if not rest:
-        return None if name in TABLES else f"nothing reads this file{did_you_mean(name, TABLES)}"
+        tables = sorted(path.name for path in FOLDER.glob("*.yaml"))
+        return None if name in tables else f"nothing reads this file{did_you_mean(name, tables)}"
     depth = {"rules": 1, "fixes": 0, "facts": 0}.get(folder)
     if depth is None:
         return f'nothing reads the folder "{folder}"{did_you_mean(folder, ("rules", "fixes", "facts"))}'
@@ -161,7 +171,7 @@ def _misplaced(name: str) -> str | None:
     return None
 
 
-# --- rule and fix files ---------------------------------------------------------------------------------------------------
+# --- rule and fix files -----------------------------------------------------------------------------------------------
 
 
 def _units(files: Mapping[str, Path], prefix: str, model: type[BaseModel], problems: Problems) -> dict[str, Unit]:
@@ -200,18 +210,18 @@ def _table(files: Mapping[str, Path], name: str, model: type[BaseModel], problem
         if not SLUG.match(key.text):
             problems.add(name, key.line, key.text, "an id is lower case, its words parted by underscores")
         if data is not None:
-            table[key.text] = Unit(data, node)
+            table[key.text] = Unit(data, node, f"{key.text}.")
     return table
 
 
 def _validated(node: Node, model: type[BaseModel], problems: Problems, prefix: str = "") -> dict[str, Any] | None:
     try:
-        return model.model_validate(node.plain()).model_dump(exclude_none=True)
+        return model.model_validate(node.plain()).model_dump(exclude_none=True, by_alias=True)
     except ValidationError as error:
         # The members of a union each have their complaint about one value.
         messages: dict[tuple[str, int], list[str]] = {}
         for fault in error.errors():
-            message = _WORDS.get(fault["type"], fault["msg"])
+            message = _WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
             if fault["type"] == "extra_forbidden":
                 message += did_you_mean(str(fault["loc"][-1]), _fields_of(model))
             messages.setdefault(_located(node, fault["loc"]), []).append(message)
@@ -236,7 +246,7 @@ def _located(node: Node, place: tuple[int | str, ...]) -> tuple[str, int]:
 
 
 def _line_of_key(node: Node, field: str) -> int:
-    """The line where the last key of a path stands, 0 where it is no key: a block's own line is that of its first entry."""
+    """The line where the last key of a path stands, 0 where it is none. (A block's line is that of its first entry.)"""
     parent, _, last = field.rpartition(".")
     holder = _descend(node, parent)
     return next((key.line for key, _ in holder.pairs() if key.text == last), 0)
@@ -249,7 +259,7 @@ def _fields_of(model: type[BaseModel]) -> set[str]:
 
 
 def line_of(node: Node, field: str) -> int:
-    """The line of a path such as `when.t.torch.version` or `conclude[0].fact`; of its nearest parent where it is absent."""
+    """The line of a path such as `when.t.torch.version` or `conclude[0].fact`, or of its nearest parent."""
     return _line_of_key(node, field) or _descend(node, field).line
 
 
@@ -275,10 +285,10 @@ def _descend(node: Node, field: str) -> Node:
     return current
 
 
-# --- catalogs ---------------------------------------------------------------------------------------------------------------
+# --- catalogs ---------------------------------------------------------------------------------------------------------
 
 
-def _static(catalogs: Catalogs, vocabulary: Vocabulary) -> tuple[list[list[Any]], list[list[str]]]:
+def static_rows(catalogs: Catalogs, vocabulary: Vocabulary) -> tuple[list[list[Any]], list[list[str]]]:
     """The catalog rows, completed and lowered: [type, fields, index of source, confidence]."""
     sources: dict[tuple[str, str], int] = {}
     rows = []
@@ -289,7 +299,7 @@ def _static(catalogs: Catalogs, vocabulary: Vocabulary) -> tuple[list[list[Any]]
 
 
 def _completed(catalogs: Catalogs) -> Iterator[tuple[str, dict[str, Scalar], tuple[str, str], str]]:
-    """Every row, with what follows from the others: variants from builds, first code and dropping branch of an architecture."""
+    """Every row, with what follows from others: variants of builds; an architecture's first code, dropping branch."""
     architectures = [r.fields for r in catalogs.rows if r.type == "architecture"]
     branches = sorted(int(r.fields["branch"]) for r in catalogs.rows if r.type == "driver_branch")
     variants: set[Scalar] = set()
@@ -301,14 +311,34 @@ def _completed(catalogs: Catalogs) -> Iterator[tuple[str, dict[str, Scalar], tup
         yield row.type, fields, source, row.confidence
         if row.type == "torch_build" and fields["variant"] not in variants:
             variants.add(fields["variant"])
-            yield "torch_variant", {k: fields[k] for k in ("variant", "accelerator", "cuda", "cuda_major") if k in fields}, source, row.confidence
+            yield (
+                "torch_variant",
+                {k: fields[k] for k in ("variant", "accelerator", "cuda", "cuda_major") if k in fields},
+                source,
+                row.confidence,
+            )
 
 
-def _architecture_extras(fields: Mapping[str, Scalar], architectures: Iterable[Mapping[str, Scalar]], branches: Iterable[int]) -> dict[str, Scalar]:
+def _architecture_extras(
+    fields: Mapping[str, Scalar], architectures: Iterable[Mapping[str, Scalar]], branches: Iterable[int]
+) -> dict[str, Scalar]:
     extras: dict[str, Scalar] = {"integrated": fields.get("integrated", False)}
     sm = int(fields["sm"])
     # Code for a lower minor of the same major serves a desktop part; a Tegra part needs its own.
-    serving = [a for a in architectures if "first_cuda" in a and (int(a["sm"]) == sm or (not extras["integrated"] and not a.get("integrated") and int(a["sm"]) // 10 == sm // 10 and int(a["sm"]) <= sm))]
+    serving = [
+        a
+        for a in architectures
+        if "first_cuda" in a
+        and (
+            int(a["sm"]) == sm
+            or (
+                not extras["integrated"]
+                and not a.get("integrated")
+                and int(a["sm"]) // 10 == sm // 10
+                and int(a["sm"]) <= sm
+            )
+        )
+    ]
     if serving:
         extras["first_code_cuda"] = min((str(a["first_cuda"]) for a in serving), key=_order)
     if "last_driver" in fields:

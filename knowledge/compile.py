@@ -3,10 +3,11 @@
 May live here: the meaning of the rule language (patterns, tests, references, conclusions). Must not: loading of files,
 evaluation, and any name of a fact type except the few that the language itself concludes (evidence, fix_offer, ...).
 
-The language. `when` maps aliases to patterns: `{type: {field: test}}` or `{not: {type: {field: test}}}`; the key `any_of`
-holds a list of such maps, each an alternative. A test is a value (equality), a reference `$alias.field`, or a map of
-`below | at_most | above | at_least | not` (value or reference), `any_of | none_of` (values), `known: true`. A field may
-name a part: `version.local`, `name.product`, `sm.major`. Versions compare as versions, without their local part.
+The language. `when` maps aliases to patterns: `{type: {field: test}}` or `{not: {type: {field: test}}}`; a key that
+begins with `any_of` holds a list of such maps, each an alternative. A test is a value (equality), a reference
+`$alias.field`, or a map of `below | at_most | above | at_least | not` (value or reference), `any_of | none_of`
+(values), `known: true`. A field may name a part: `version.local`, `name.product`, `sm.major`. Versions compare as
+versions, without their local part.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ class Compiler:
         while waiting:
             ready = next((a for a, b in waiting.items() if _aliases(b) <= bound), None)
             if ready is None:
-                self._stuck(waiting, positive, places)
+                self._stuck(waiting, types, places)
                 break
             bound.add(ready)
             with self._noting():
@@ -185,13 +186,12 @@ class Compiler:
                     done.append(self._pattern(alias, body, types, places[alias]))
         return tuple(done)
 
-    def _stuck(self, waiting: Mapping[str, Any], positive: Mapping[str, Any], places: Mapping[str, str]) -> None:
-        """Says why the patterns that wait for another's alias wait in vain."""
+    def _stuck(self, waiting: Mapping[str, Any], types: Mapping[str, str], places: Mapping[str, str]) -> None:
+        """Says what is wrong with the patterns that wait for another's alias in vain."""
+        self._unbound |= frozenset(waiting)
         for alias, body in waiting.items():
-            unknown = sorted(_aliases(body) - set(positive))
-            if unknown:
-                hint = did_you_mean(unknown[0], positive)
-                self._faults.append(LanguageError(places[alias], f'unknown alias "${unknown[0]}"{hint}'))
+            with self._noting():
+                self._pattern(alias, body, types, places[alias])
         if not self._faults:
             self._faults.append(LanguageError(places[next(iter(waiting))], "references go in a circle"))
 
@@ -341,9 +341,9 @@ class Compiler:
         source = self._kind(source_type, reference.field, path)
         target = self._kind(type_name, name, path)
         if target in SUBFIELDS and source != target:
-            raise LanguageError(path, f"a {target} field cannot be filled from {source}")
+            raise LanguageError(path, f"a field of type {target} cannot be filled from {source}")
         if target not in SUBFIELDS and (target in ("int", "bool")) != (source in ("int", "bool", "sm")):
-            raise LanguageError(path, f"a {target} field cannot be filled from {source}")
+            raise LanguageError(path, f"a field of type {target} cannot be filled from {source}")
         column = reference.field.replace(".", "__")
         parts = {f"{name}__{p}": Ref(reference.alias, f"{column}__{p}") for p in _parts(target)}
         return {name: Ref(reference.alias, column), **parts}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 # Part of the cache's key: raise it when the compiled form changes without a change of the files.
-CACHE_FORMAT = 2
+CACHE_FORMAT = 4
 # A half-written file of this age was left by a process that died.
 _ABANDONED_S = 3600
 
@@ -41,6 +41,8 @@ class Knowledge:
     """Everything that is known, compiled. Shared by all sessions and threads.
 
     rules, fixes, causes, symptoms, questions: the files' content by id, as plain dictionaries; `file` is added.
+    sentences: how facts of a type are said, by type. changes: what `what-if` and `how-to` may change, by name.
+    stages: the order of fixes in a plan, by name.
     ir: the engine's rules. static: the catalogs as rows; static_sources: for each row (url, title, confidence).
     signatures: the entries for `Signatures.compile`. version: newest retrieval date and a digest of all files.
     """
@@ -60,6 +62,9 @@ class Knowledge:
     phrases: Phrases
     version: str
     retrieved: Mapping[str, str] = field(default_factory=dict)
+    sentences: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    changes: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    stages: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     @functools.cached_property
     def patterns(self) -> dict[str, Rule]:
@@ -92,15 +97,7 @@ def _shipped(use_cache: bool) -> Knowledge:
 
 def _read(overlay: Path | None, use_cache: bool) -> Knowledge:
     files = knowledge_files(overlay)
-    problems = Problems()
-    contents: dict[str, bytes] = {}
-    for name, path in files.items():
-        try:
-            contents[name] = path.read_bytes()
-        except OSError as error:
-            problems.add(name, 0, "", f"cannot be read: {error.strerror}")
-    problems.raise_if_any()
-    return _load(tuple(files.items()), _digest(contents), use_cache)
+    return _load(tuple(files.items()), _digest(files), use_cache)
 
 
 @functools.lru_cache(maxsize=4)
@@ -115,7 +112,7 @@ def _load(files: tuple[tuple[str, Path], ...], digest: str, use_cache: bool) -> 
             except (LookupError, TypeError, ValueError, AttributeError):
                 pass  # not what this version writes; it is written anew below
     document = _compile(dict(files), digest)
-    if use_cache:
+    if use_cache and _digest(dict(files)) == digest:  # else a file changed while it was compiled
         _write_cache(key, document)
     return _restore(document)
 
@@ -139,12 +136,19 @@ def knowledge_files(overlay: Path | None) -> dict[str, Path]:
     return dict(sorted(files.items()))
 
 
-def _digest(contents: Mapping[str, bytes]) -> str:
-    """A digest of the files alone, so that the same knowledge has the same version everywhere."""
+def _digest(files: Mapping[str, Path]) -> str:
+    """A digest of the files' content alone, so that the same knowledge has the same version everywhere."""
     digest = hashlib.sha256()
-    for name, data in contents.items():
+    problems = Problems()
+    for name, path in files.items():
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            problems.add(name, 0, "", f"cannot be read: {error.strerror}")
+            continue
         digest.update(f"{name}:{len(data)}:".encode("utf-8", "surrogateescape"))
         digest.update(data)
+    problems.raise_if_any()
     return digest.hexdigest()
 
 
@@ -157,7 +161,7 @@ def _cache_key(digest: str) -> str:
     return key.hexdigest()
 
 
-# --- compilation --------------------------------------------------------------------------------------------------------
+# --- compilation ------------------------------------------------------------------------------------------------------
 
 
 def _compile(files: Mapping[str, Path], digest: str) -> dict[str, Any]:
@@ -200,16 +204,31 @@ def _restore(document: Mapping[str, Any]) -> Knowledge:
         phrases=Phrases.compile(document["phrases"]),
         version=document["version"],
         retrieved=document["retrieved"],
+        sentences=document["sentences"],
+        changes=document["changes"],
+        stages=document["stages"],
     )
 
 
-# --- the IR and the vocabulary as JSON ------------------------------------------------------------------------------------
+# --- the IR and the vocabulary as JSON --------------------------------------------------------------------------------
 
 
 def rule_to_json(rule: Rule) -> list[Any]:
     """A rule as nested lists."""
-    patterns = [[p.alias, p.type, [[t.field, t.op, list(t.value) if isinstance(t.value, tuple) else t.value] for t in p.tests], [[j.field, j.op, j.alias, j.other] for j in p.joins], p.negated] for p in rule.patterns]
-    conclusions = [[c.type, {k: [v.alias, v.field] if isinstance(v, Ref) else v for k, v in c.fields.items()}] for c in rule.conclusions]
+    patterns = [
+        [
+            p.alias,
+            p.type,
+            [[t.field, t.op, list(t.value) if isinstance(t.value, tuple) else t.value] for t in p.tests],
+            [[j.field, j.op, j.alias, j.other] for j in p.joins],
+            p.negated,
+        ]
+        for p in rule.patterns
+    ]
+    conclusions = [
+        [c.type, {k: [v.alias, v.field] if isinstance(v, Ref) else v for k, v in c.fields.items()}]
+        for c in rule.conclusions
+    ]
     return [rule.id, rule.group, patterns, conclusions]
 
 
@@ -217,15 +236,37 @@ def _rule_from(data: list[Any]) -> Rule:
     name, group, patterns, conclusions = data
     return Rule(
         name,
-        tuple(Pattern(a, t, tuple(Test(f, o, tuple(v) if isinstance(v, list) else v) for f, o, v in tests), tuple(Join(*j) for j in joins), n) for a, t, tests, joins, n in patterns),
-        tuple(Conclusion(t, {k: Ref(*v) if isinstance(v, list) else v for k, v in fields.items()}) for t, fields in conclusions),
+        tuple(
+            Pattern(
+                a,
+                t,
+                tuple(Test(f, o, tuple(v) if isinstance(v, list) else v) for f, o, v in tests),
+                tuple(Join(*j) for j in joins),
+                n,
+            )
+            for a, t, tests, joins, n in patterns
+        ),
+        tuple(
+            Conclusion(t, {k: Ref(*v) if isinstance(v, list) else v for k, v in fields.items()})
+            for t, fields in conclusions
+        ),
         group,
     )
 
 
 def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
     """The vocabulary as nested lists."""
-    return {t.name: [t.kind, list(t.identity), t.domain, t.closed_by, t.about, [[f.name, f.type, list(f.values)] for f in t.fields.values()]] for t in vocabulary.types.values()}
+    return {
+        t.name: [
+            t.kind,
+            list(t.identity),
+            t.domain,
+            t.closed_by,
+            t.about,
+            [[f.name, f.type, list(f.values)] for f in t.fields.values()],
+        ]
+        for t in vocabulary.types.values()
+    }
 
 
 def _vocabulary_types(data: Mapping[str, Any]) -> dict[str, TypeSpec]:
@@ -236,7 +277,7 @@ def _vocabulary_types(data: Mapping[str, Any]) -> dict[str, TypeSpec]:
     return types
 
 
-# --- the cache ------------------------------------------------------------------------------------------------------------
+# --- the cache --------------------------------------------------------------------------------------------------------
 
 
 def _cache_folder() -> Path:
@@ -273,7 +314,7 @@ def _write_cache(key: str, document: Mapping[str, Any]) -> None:
 
 
 def _stale(folder: Path, keep: int) -> list[Path]:
-    """The oldest documents, of which one more is about to be written than `keep` allows, and what a crash left behind."""
+    """The documents to remove so that with the next one `keep` are left, and what a crash left behind."""
     ages: list[tuple[float, Path]] = []
     left: list[Path] = []
     for path in folder.glob("knowledge-*"):
@@ -287,4 +328,13 @@ def _stale(folder: Path, keep: int) -> list[Path]:
     return left + [path for _, path in newest_first[keep - 1 :]]
 
 
-__all__ = ["FOLDER", "Knowledge", "KnowledgeError", "knowledge_files", "load_knowledge", "row_key", "rule_to_json", "vocabulary_to_json"]
+__all__ = [
+    "FOLDER",
+    "Knowledge",
+    "KnowledgeError",
+    "knowledge_files",
+    "load_knowledge",
+    "row_key",
+    "rule_to_json",
+    "vocabulary_to_json",
+]

@@ -145,15 +145,17 @@ def load_phrases(path: Path, problems: Problems) -> Phrases:
         for part in ("patterns", "unless"):
             listed = row.get(part)
             for pattern in listed.elements() if listed else ():
-                fault = _pattern_fault(pattern.text)
+                fault = pattern_fault(pattern.text)
                 if fault:
                     problems.add(pattern.file, pattern.line, f"{kind.text}.{part}", fault)
         entries.append(row.plain())
     return Phrases.compile(entries if not problems.found else ())
 
 
-def _pattern_fault(pattern: str) -> str | None:
-    if re.search(r"\(\?(?!P<|:)|\\[1-9]|[*+?}]\+", pattern):
+def pattern_fault(pattern: str) -> str | None:
+    """Why RE2 and Python's re do not both read a pattern alike, or None."""
+    bare = re.sub(r"\\[^1-9]", "_", pattern)  # an escaped parenthesis opens nothing
+    if re.search(r"\(\?(?!P<|:)|\\[1-9]|[*+?}]\+", bare):
         return "look-around, back-references, inline flags and possessive repeats are not allowed"
     try:
         re.compile(pattern, _FLAGS)

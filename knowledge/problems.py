@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import InputError
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
@@ -26,8 +28,8 @@ class Problem:
         return f"{where}: {self.field}: {self.message}" if self.field else f"{where}: {self.message}"
 
 
-class KnowledgeError(Exception):
-    """Raised with every problem at once, so that nobody fixes a file fault by fault."""
+class KnowledgeError(InputError):
+    """Raised with every problem at once, so that nobody fixes a file fault by fault; `problems` holds them."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))

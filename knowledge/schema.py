@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$", max_length=80)]
 Day = Annotated[str, StringConstraints(pattern=r"^20\d\d-\d\d-\d\d$")]
 Word = Literal["decisive", "strong", "weak", "against", "excludes"]
 Scalar = str | int | bool
 Patterns = dict[str, Any]
+# {type: {field: value}} of exactly one type.
+OneFact = Annotated[dict[str, dict[str, Scalar]], Field(min_length=1, max_length=1)]
 
 
 class _Model(BaseModel):
@@ -39,7 +41,7 @@ class Source(_Model):
 class Conclusion(_Model):
     """Exactly one of: a derived fact, or evidence about a cause."""
 
-    fact: dict[str, dict[str, Scalar]] | None = None
+    fact: OneFact | None = None
     cause: Slug | None = None
     evidence: Word | None = None
     about: str | None = Field(default=None, description="what the finding is about, e.g. $g.name")
@@ -48,10 +50,12 @@ class Conclusion(_Model):
 class Example(_Model):
     """Facts that go in and what must come out; run as a test with only the catalogs around them."""
 
-    facts: list[dict[str, dict[str, Scalar]]]
+    facts: list[OneFact]
     cause: Slug | None = None
     derives: dict[str, dict[str, Scalar]] | None = None
-    needs: str | None = Field(default=None, description="for `unknown`: the fact type whose absence leaves the rule unchecked")
+    needs: str | None = Field(
+        default=None, description="for `unknown`: the fact type whose absence leaves the rule unchecked"
+    )
     note: str | None = None
 
 
@@ -72,8 +76,13 @@ class RuleFile(_Model):
     since: str
     area: Slug
     severity: Literal["error", "warning", "info"] | None = None
-    assume: bool = Field(default=False, description="a default that holds until something is known; its conclusions are shown as assumptions")
-    when: Patterns = Field(description="alias: {type: {field: test}}; alias: {not: {type: …}}; any_of: [ {alias: …}, … ]")
+    assume: bool = Field(
+        default=False,
+        description="a default that holds until something is known; its conclusions are shown as assumptions",
+    )
+    when: Patterns = Field(
+        description="alias: {type: {field: test}}; alias: {not: {type: …}}; any_of: [ {alias: …}, … ]"
+    )
     conclude: list[Conclusion] = Field(min_length=1)
     because: Text
     asks: list[Slug] = Field(default_factory=list)
@@ -83,12 +92,21 @@ class RuleFile(_Model):
     examples: Examples
 
 
+class OptionalItem(_Model):
+    """An argument or version that stands only where a pattern of `optional` matches."""
+
+    model_config = ConfigDict(populate_by_name=False)
+
+    option: str = Field(alias="if", description="an alias of `optional`")
+    text: str
+
+
 class Step(_Model):
-    """One command: an argument list, quoted for the platform when shown; an item `{if: alias, text: …}` is optional."""
+    """One command: an argument list, quoted for the platform when shown."""
 
     platform: Literal["any", "linux", "windows", "macos", "wsl"] = "any"
     tool: str | None = None
-    run: list[str | dict[str, Any]] = Field(default_factory=list)
+    run: list[str | OptionalItem] = Field(default_factory=list)
     say: Text | None = None
     needs_root: bool = False
     reversible: bool = True
@@ -97,8 +115,16 @@ class Step(_Model):
 class Effect(_Model):
     """What the world looks like after the fix: facts replaced, removed or added before the engine runs again."""
 
-    remove: dict[str, dict[str, Scalar]] | None = None
-    add: dict[str, dict[str, Scalar]] | None = None
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["remove"]}, {"required": ["add"]}]})
+
+    remove: OneFact | None = Field(default=None, description="facts of the type with these constant values")
+    add: OneFact | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Effect:
+        if (self.remove is None) == (self.add is None):
+            raise ValueError("needs one of `remove` and `add`")
+        return self
 
 
 class FixFile(_Model):
@@ -111,9 +137,11 @@ class FixFile(_Model):
     order: int = Field(default=50, description="smaller comes first")
     title: Text
     when: Patterns = Field(default_factory=dict)
-    optional: Patterns = Field(default_factory=dict, description="patterns that may match; their aliases are used in `if` items")
+    optional: Patterns = Field(
+        default_factory=dict, description="patterns that may match; their aliases are used in `if` items"
+    )
     index_url: str | None = None
-    packages: dict[str, str | dict[str, Any]] = Field(default_factory=dict)
+    packages: dict[str, str | OptionalItem] = Field(default_factory=dict)
     driver_at_least: str | None = None
     driver_below: str | None = None
     python: str | None = None
@@ -121,7 +149,9 @@ class FixFile(_Model):
     env_unset: list[str] = Field(default_factory=list)
     steps: list[Step] = Field(default_factory=list)
     effects: list[Effect] = Field(default_factory=list)
-    not_simulable: Text | None = Field(default=None, description="for a cure whose effect lies outside the facts: why it cannot be simulated")
+    not_simulable: Text | None = Field(
+        default=None, description="for a cure whose effect lies outside the facts: why it cannot be simulated"
+    )
     risks: Text | None = None
     undo: Text | None = None
     verify: Text | None = None
@@ -134,6 +164,9 @@ class CauseEntry(_Model):
 
     title: Text
     severity: Literal["error", "warning", "info"]
+    status: Literal["preview", "stable"] = Field(
+        default="stable", description="preview: a candidate to ask about, which no rule concludes or no fix cures yet"
+    )
     message: Text | None = None
     asks: list[Slug] = Field(default_factory=list)
 
@@ -144,8 +177,20 @@ class SymptomEntry(_Model):
     title: Text
     errors: list[Slug] = Field(default_factory=list)
     statements: list[Slug] = Field(default_factory=list)
-    causes: dict[Slug, float | int | str]
+    causes: dict[Slug, float]
     asks: list[Slug] = Field(default_factory=list)
+
+
+class AnswerEntry(_Model):
+    """What a question may be answered with. One without `gives` cannot be chosen: it comes by pasting or in words."""
+
+    id: Slug
+    text: Text
+    words: list[str] = Field(default_factory=list, description="accepted beside the id, the text and the number")
+    gives: list[OneFact] = Field(default_factory=list, description="the facts recorded when it is chosen")
+    instance: list[OneFact] = Field(
+        default_factory=list, description="facts that it might bring; they only weigh the question"
+    )
 
 
 class QuestionEntry(_Model):
@@ -156,6 +201,42 @@ class QuestionEntry(_Model):
     command: str | None = None
     provides: list[str] = Field(default_factory=list)
     moot_if: list[str] = Field(default_factory=list, description="fact types that make the question pointless")
+    reads_as: str | None = Field(
+        default=None, description="the key of aliases.yaml that a reply in words is a value of"
+    )
+    answers: list[AnswerEntry] = Field(default_factory=list)
+
+
+class SentenceEntry(_Model):
+    """How facts of one type are said: `{field}` inserts a value, `[...]` is dropped where a field in it is unknown."""
+
+    noun: Text = Field(description="one such thing, with its article where the language has them")
+    say: Text | None = None
+    many: bool = Field(default=False, description="a derived type with many facts: another one is no obstacle")
+    fields: dict[str, Text] = Field(
+        default_factory=dict, description="names of fields, where the field's own is no word"
+    )
+
+
+class ValueSource(_Model):
+    """Where the values of a change come from that `how-to` tries: the field of the rows of a type."""
+
+    type: str
+    field: str
+    where: dict[str, Scalar] = Field(default_factory=dict)
+
+
+class ChangeEntry(_Model):
+    """A change that `what-if` can be asked for: `NAME=VALUE`, or `NAME:PART[=VALUE]` where the effects use `{part}`."""
+
+    title: Text
+    field: str | None = Field(default=None, description="TYPE.FIELD that the value is checked against")
+    effects: list[Effect] = Field(default_factory=list)
+    choices: dict[str, list[Effect]] = Field(default_factory=dict, description="the effects by value, for closed sets")
+    how_to: bool = Field(default=False, description="whether `how-to` may propose it")
+    cost: int = Field(default=50, description="smaller is proposed first; costs of a set add up")
+    values: list[ValueSource] = Field(default_factory=list)
+    risk: Text | None = None
 
 
 class PhraseEntry(_Model):
@@ -163,6 +244,16 @@ class PhraseEntry(_Model):
 
     kind: Slug
     patterns: list[str] = Field(min_length=1)
-    unless: list[str] = Field(default_factory=list, description="patterns that take the statement back in the same sentence")
+    unless: list[str] = Field(
+        default_factory=list, description="patterns that take the statement back in the same sentence"
+    )
     samples: list[str] = Field(min_length=1)
     near_misses: list[str] = Field(default_factory=list, description="sentences that must not give the kind")
+
+
+class StageEntry(_Model):
+    """A stage of a plan: where it stands among the others, and the actions that belong to it."""
+
+    order: int
+    default: bool = Field(default=False, description="takes the actions that no stage names")
+    actions: list[Slug] = Field(default_factory=list)

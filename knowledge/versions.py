@@ -33,7 +33,7 @@ def parse_version(text: str) -> VersionParts | None:
     match = _VERSION.match(text)
     if not match:
         return None
-    public, _, local = text.strip().partition("+")
+    public, _, local = text[match.start(1) :].strip().partition("+")
     numbers = [int(n) if n else 0 for n in match.groups()[:4]]
     stage = _STAGE.match(match.group(5).partition("+")[0])
     rank = dict(_STAGES).get(stage.group(1), _FINAL) if stage else _FINAL
@@ -47,3 +47,15 @@ def _encode(numbers: list[int], stage: int) -> int:
     for number, bits in zip(numbers, _BITS, strict=True):
         order = (order << bits) | min(number, (1 << bits) - 1)
     return (order << 3) | stage
+
+
+def version_text(order: int) -> str:
+    """The shortest version that has this order, without its stage: what an ordered integer of a rule stands for."""
+    numbers: list[int] = []
+    rest = order >> 3
+    for bits in reversed(_BITS):
+        numbers.insert(0, rest & ((1 << bits) - 1))
+        rest >>= bits
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return ".".join(str(n) for n in numbers)

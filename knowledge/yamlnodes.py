@@ -21,7 +21,7 @@ from ..facts import Scalar
 from .problems import Problems
 
 _INT = re.compile(r"-?(?:0|[1-9]\d*)\Z")
-_Loader: Any = getattr(yaml, "CLoader", yaml.Loader)
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 MAX_DEPTH = 40
 
 
@@ -77,7 +77,9 @@ def parse(text: str, file: str, problems: Problems) -> Node | None:
         root = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        problems.add(file, mark.line + 1 if mark else 0, "", f"not YAML: {getattr(error, 'problem', None) or 'unreadable'}")
+        # A reader's error says `reason`, the others `problem`.
+        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
+        problems.add(file, mark.line + 1 if mark else 0, "", f"not YAML: {reason}")
         return None
     except (RecursionError, ValueError) as error:
         problems.add(file, 0, "", f"not YAML: {type(error).__name__}")

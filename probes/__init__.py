@@ -1,1 +1,4 @@
-"""How facts are got: live probes and readers of pasted text. Knows no rule and never imports the engine."""
+"""How facts are got: live probes and readers of pasted text.
+
+May live here: looking, and turning text into facts. Must not: rules, or any import of the engine or the knowledge.
+"""

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..facts import Fact, Scalar
 
-__all__ = ["redact", "redact_text"]
+__all__ = ["redact", "redact_text", "redact_values"]
 
 _Found = re.Match[str]
 
@@ -92,6 +93,40 @@ def redact_text(text: str) -> str:
     return redactor(text)
 
 
+def redact_values(value: Any) -> Any:
+    """Nested lists and dictionaries (a report as JSON) with every text in them redacted; keys stay."""
+    redactor = _Redactor()
+    for text in _nested_texts(value):
+        redactor.learn(text)
+    return _redacted_value(value, redactor, versions=False)
+
+
+def _nested_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _nested_texts(item)
+
+
+def _redacted_value(value: Any, redactor: _Redactor, *, versions: bool) -> Any:
+    if isinstance(value, str):
+        return redactor(value, versions=versions)
+    if isinstance(value, list | tuple):
+        return [_redacted_value(item, redactor, versions=versions) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    hidden = "<host>" if _names_a_host(value) else None
+    return {
+        name: hidden if hidden and name == "value" else _redacted_value(item, redactor, versions=name in _VERSION_FIELDS)
+        for name, item in value.items()
+    }
+
+
+def _names_a_host(fields: Mapping[str, Any]) -> bool:
+    return fields.get("name") in _HOST_VARIABLES and not _is_address(str(fields.get("value") or ""))
+
+
 def _texts(fact: Fact) -> list[str]:
     return [value for value in fact.fields.values() if isinstance(value, str)]
 
@@ -100,7 +135,7 @@ def _redacted(fact: Fact, redactor: _Redactor) -> Fact:
     fields: dict[str, Scalar] = {}
     for name, value in fact.fields.items():
         fields[name] = redactor(value, versions=name in _VERSION_FIELDS) if isinstance(value, str) else value
-    if fact.type == "env_var" and fact.get("name") in _HOST_VARIABLES and not _is_address(str(fact.get("value") or "")):
+    if fact.type == "env_var" and _names_a_host(fact.fields):
         fields["value"] = "<host>"
     provenance = tuple(
         replace(place, source=redactor(place.source), reader=redactor(place.reader)) for place in fact.provenance

@@ -35,29 +35,46 @@ class Ranked:
         return self.confidence >= FINDING
 
 
+def scores(evidence: Iterable[tuple[str, str, str]]) -> tuple[dict[str, float], set[str]]:
+    """The log-odds that the evidence adds to each cause, and the causes that it takes out."""
+    words = sorted(set(evidence))
+    added: dict[str, float] = {}
+    for cause, word, _ in words:
+        if word != EXCLUDES:
+            added[cause] = added.get(cause, 0.0) + WORDS[word]
+    return added, {cause for cause, word, _ in words if word == EXCLUDES}
+
+
+def contest(
+    evidence: Iterable[tuple[str, str, str]], symptoms: Mapping[str, Mapping[str, float]]
+) -> list[tuple[str, dict[str, float]]]:
+    """The shares of the causes of each symptom; what is missing to 1 is something else.
+
+    A cause that no present symptom lists stands in a group of its own, with an empty name.
+    """
+    added, excluded = scores(evidence)
+    listed = {cause for priors in symptoms.values() for cause in priors}
+    groups: list[tuple[str, Mapping[str, float]]] = [
+        *sorted(symptoms.items()),
+        *(("", {c: PRIOR_ALONE}) for c in sorted(added) if c not in listed),
+    ]
+    return [
+        (symptom, _softmax({c: p + added.get(c, 0.0) for c, p in priors.items() if c not in excluded}))
+        for symptom, priors in groups
+    ]
+
+
 def rank(evidence: Iterable[tuple[str, str, str]], symptoms: Mapping[str, Mapping[str, float]]) -> list[Ranked]:
     """Causes, best first.
 
     evidence: (cause, word, rule). symptoms: the present ones, each with its causes' prior log-odds.
     """
-    words = sorted(set(evidence))
-    excluded = {cause for cause, word, _ in words if word == EXCLUDES}
-    scores: dict[str, float] = {}
-    for cause, word, _ in words:
-        if word != EXCLUDES:
-            scores[cause] = scores.get(cause, 0.0) + WORDS[word]
+    words = set(evidence)
     supported = {cause for cause, word, _ in words if WORDS.get(word, 0) > 0}
     best: dict[str, float] = {}
     explains: dict[str, list[str]] = {}
-    listed = {cause for priors in symptoms.values() for cause in priors}
-    groups: list[tuple[str, Mapping[str, float]]] = [
-        *sorted(symptoms.items()),
-        *(("", {c: PRIOR_ALONE}) for c in sorted(scores) if c not in listed),
-    ]
-    for symptom, priors in groups:
-        for cause, share in _softmax(
-            {c: p + scores.get(c, 0.0) for c, p in priors.items() if c not in excluded}
-        ).items():
+    for symptom, shares in contest(words, symptoms):
+        for cause, share in shares.items():
             best[cause] = max(best.get(cause, 0.0), share)
             if symptom:
                 explains.setdefault(cause, []).append(symptom)

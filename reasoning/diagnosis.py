@@ -14,10 +14,11 @@ from ..engine.memory import Justification
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import row_key
 from ..report.messages import Words
-from ..report.model import Checked, Derivation, FactView, Finding, Fix, ProvenanceView, Reason, Report, Severity, Source
+from ..report.model import Checked, Derivation, FactView, Finding, Fix, FixPlan, ProvenanceView, Reason, Report, Severity, Source
 from . import gaps
 from .causes import WORDS, Ranked, rank
-from .fixes import cures, offers, present, simulated
+from .fixes import Offer, cures, instances, offers, present, simulated
+from .plan import Planner
 from .session import Session, slots
 
 MAX_CANDIDATES = 5
@@ -149,16 +150,50 @@ class Diagnosis:
             if not entry.is_finding and data["kind"] != "check":
                 continue
             verified, note = "not_applicable", None
+            chosen: Offer | None = offer
             if data["kind"] == "cure":
                 if "not_simulable" in data:
                     verified, note = "not_simulable", data["not_simulable"][self.lang]
                 else:
-                    after = simulated(offer, self.session)
-                    if after is None or not cures(self.ranked, ranked(after), entry.cause, self.errors):
-                        continue
                     verified = "simulated"
-            shown.append(present(offer, self.session, str(number), self.lang, verified, note))
+                    chosen = next((o for o in instances(offer, self.session) if self._cures(o)), None)
+            if chosen is not None:
+                shown.append(present(chosen, self.session, str(number), self.lang, verified, note))
         return shown
+
+    def _cures(self, offer: Offer) -> bool:
+        """Whether the cause of the offer is gone once its effects are there, and nothing new came up."""
+        after = simulated(offer, self.session)
+        return after is not None and cures(self.ranked, ranked(after), offer.cause, self.errors)
+
+    def fix_plan(self, findings: Sequence[Finding]) -> FixPlan | None:
+        """How to clear all errors together."""
+        ids = {f.cause: f.id for f in findings}
+        return Planner(self.session, ranked, self.errors, ids, self.lang).plan()
+
+    def _planned(
+        self, findings: Sequence[Finding], fixes: Sequence[Fix], plan: FixPlan
+    ) -> tuple[list[Finding], list[Fix]]:
+        """Findings and fixes, with the steps of the plan for each finding that no fix cures alone."""
+        shown: list[Finding] = []
+        together: list[Fix] = []
+        for finding in findings:
+            own = [f for f in fixes if f.finding == finding.id]
+            extra = [] if any(f.kind == "cure" for f in own) else self._in_plan(finding, plan)
+            own = [*extra, *own]
+            together += own
+            shown.append(finding.model_copy(update={"fixes": tuple(f.id for f in own)}) if extra else finding)
+        return shown, together
+
+    def _in_plan(self, finding: Finding, plan: FixPlan) -> list[Fix]:
+        words = Words(self.lang)  # type: ignore[arg-type]
+        return [
+            step.instance.model_copy(
+                update={"finding": finding.id, "verified_note": words("fix_plan.together", number=number)}
+            )
+            for number, step in enumerate(plan.steps, 1)
+            if step.verified == "simulated" and finding.id in (step.finding, *step.clears)
+        ]
 
     # --- the report ------------------------------------------------------------------------------------------------
 
@@ -179,6 +214,9 @@ class Diagnosis:
             own = self.fixes(entry, number)
             fixes += own
             findings.append(self.finding(entry, number, own))
+        plan = self.fix_plan(findings)
+        if plan is not None:
+            findings, fixes = self._planned(findings, fixes, plan)
         asks = [a for s in open_symptoms for a in self.knowledge.symptoms[s]["asks"]] if verdict == "unknown" else []
         facts, derivations = self._graph(found)
         return Report(
@@ -191,6 +229,7 @@ class Diagnosis:
             platform=self._platform(),
             findings=tuple(findings),
             fixes=tuple(fixes),
+            fix_plan=plan,
             not_checked=gaps.not_checked(self.session, self.lang),
             questions=gaps.questions(
                 self.session,
@@ -262,6 +301,20 @@ class Diagnosis:
                         None
                     )
         return tuple(texts)
+
+    def conflicts(self) -> list[str]:
+        """Where two sources contradict each other on a version or a GPU's name."""
+        words = Words(self.lang)  # type: ignore[arg-type]
+        lines = []
+        for fact in self.session.facts:
+            if fact.type != "conflict":
+                continue
+            subject, name = str(fact.fields["subject"]), str(fact.fields["field"])
+            if self.knowledge.vocabulary.types[subject].fields[name].type in ("version", "gpu_name"):
+                places = ", ".join(str(p) for p in fact.provenance)
+                shown = {k: fact.fields[k] for k in ("first", "second")}
+                lines.append(words("note.conflict", what=f"{subject} {name}", places=places, **shown))
+        return lines
 
     # --- facts and derivations -------------------------------------------------------------------------------------
 

@@ -15,7 +15,8 @@ from ..report.model import Effect, Fix, Step
 from .causes import Ranked
 from .session import Bindings, Session, fill
 
-_SUPPORT = ("decisive", "strong", "weak")
+# Firings of one offer that are tried; each stands for another GPU, version or the like.
+MAX_INSTANCES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,47 @@ def present(offer: Offer, session: Session, finding: str, lang: str, verified: s
             "sources": [s["url"] for s in data["sources"]],
         }
     )
+
+
+def instances(offer: Offer, session: Session) -> list[Offer]:
+    """The offer as each firing of it reads, the least proof first: several GPUs may each ask for another version."""
+    found = {_content(offer.bindings): offer}
+    for firing in session.memory.justifications(offer.row)[:MAX_INSTANCES]:
+        bindings = session.bindings(firing)
+        found.setdefault(_content(bindings), Offer(offer.fix, offer.cause, bindings, offer.options, offer.row))
+    by_effect: dict[Any, Offer] = {}
+    for instance in found.values():
+        text = _Filler(instance, "en")
+        effects = [_effect(e, text).to_json() for e in session.knowledge.fixes[offer.fix]["effects"]]
+        by_effect.setdefault(tuple(effects), instance)
+    return list(by_effect.values())
+
+
+def _content(bindings: Bindings) -> Any:
+    return tuple((alias, tuple(sorted(fields.items()))) for alias, fields in sorted(bindings.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """The session with a fix's effects, and the identities of what they put in place."""
+
+    session: Session
+    placed: frozenset[tuple[Scalar | None, ...]]
+
+
+def simulate(offer: Offer, session: Session) -> Simulation | None:
+    """What a fix leads to, None where it changes nothing."""
+    after = simulated(offer, session)
+    if after is None:
+        return None
+    types = session.knowledge.vocabulary.types
+    text = _Filler(offer, "en")
+    placed = set()
+    for effect in session.knowledge.fixes[offer.fix]["effects"]:
+        for type_name, fields in (effect.get("add") or {}).items():
+            identity = (text.value(fields[k]) if k in fields else None for k in types[type_name].identity)
+            placed.add((type_name, *identity))
+    return Simulation(after, frozenset(placed))
 
 
 def simulated(offer: Offer, session: Session) -> Session | None:
@@ -138,6 +180,7 @@ def _step(data: Mapping[str, Any], text: _Filler, lang: str) -> Step:
         command=quoted(words, data["platform"]) if words else None,
         text=text.fill(data["say"][lang]) if "say" in data else None,
         tool=data.get("tool"),
+        argv=tuple(words) or None,
         needs_root=data["needs_root"],
         reversible=data["reversible"],
     )

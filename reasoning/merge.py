@@ -5,34 +5,95 @@ May live here: identity and compatibility of facts, by the vocabulary. Must not:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.vocabulary import TypeSpec, Vocabulary
 
+# More contradictions about one thing say nothing new, and a hostile text could hold a million.
+MAX_CONFLICTS = 16
+
+_Key = tuple[tuple[str, Scalar], ...]
+
 
 def merge(facts: Iterable[Fact], vocabulary: Vocabulary) -> list[Fact]:
     """Facts of one identity that do not contradict each other become one; contradictions stay apart and are named.
 
-    A `conflict` fact (subject, field, first, second) is added for each field on which two sources of one identity differ.
+    A `conflict` fact (subject, field, first, second) is added for each field on which two sources of one identity
+    differ; a fact that contradicts more than MAX_CONFLICTS others is left out.
     """
+    vocabulary = replace(vocabulary, identify=functools.lru_cache(maxsize=1024)(vocabulary.identify))
     merged: list[Fact] = []
+    places: dict[str, _Places] = {}
     conflicts: list[Fact] = []
     for fact in facts:
         spec = vocabulary.types.get(fact.type)
         if spec is None:
             continue
-        place = next(
-            (i for i, known in enumerate(merged) if known.type == fact.type and _fits(known, fact, spec, vocabulary)),
-            None,
-        )
+        seen = places.setdefault(fact.type, _Places(spec))
+        near = seen.near(fact)
+        place = next((i for i in near if _fits(merged[i], fact, spec, vocabulary)), None)
         if place is not None:
             merged[place] = _union(merged[place], fact, vocabulary)
-            continue
-        conflicts += _conflicts(fact, [m for m in merged if m.type == fact.type], spec, vocabulary)
-        merged.append(fact)
+        else:
+            found = _conflicts(fact, [merged[i] for i in near], spec, vocabulary)
+            if len(found) > MAX_CONFLICTS:
+                continue
+            conflicts += found
+            place = len(merged)
+            merged.append(fact)
+        seen.note(place, merged[place])
     return [*merged, *_distinct(conflicts)]
+
+
+class _Places:
+    """Where the merged facts of one type stand, so that a fact is compared with those only that may be the same thing:
+    a log may hold thousands of facts of a type."""
+
+    def __init__(self, spec: TypeSpec) -> None:
+        self._identity = spec.identity
+        self._all: dict[int, None] = {}
+        self._bare: dict[object, int] = {}  # state no identity: the same thing only where they say the same
+        self._whole: dict[_Key, dict[int, None]] = {}
+        self._shared: dict[_Key, dict[int, None]] = {}  # by each identity field that a fact states
+        self._partial: dict[_Key, dict[int, None]] = {}  # of those, the facts that do not state every one
+
+    def near(self, fact: Fact) -> list[int]:
+        """The places of the facts that may have the fact's identity, ascending."""
+        if not self._identity:
+            return list(self._all)
+        key = self._key(fact)
+        if not key:
+            place = self._bare.get(fact.key())
+            return [] if place is None else [place]
+        whole = len(key) == len(self._identity)
+        found = dict(self._whole.get(key, ())) if whole else {}
+        for part in key:
+            found.update((self._partial if whole else self._shared).get((part,), ()))
+        return sorted(found)
+
+    def note(self, place: int, fact: Fact) -> None:
+        """The fact at a place is new, or says more now."""
+        self._all[place] = None
+        key = self._key(fact)
+        if not key:
+            self._bare.setdefault(fact.key(), place)
+            return
+        whole = len(key) == len(self._identity)
+        if whole:
+            self._whole.setdefault(key, {})[place] = None
+        for part in key:
+            self._shared.setdefault((part,), {})[place] = None
+            if whole:
+                self._partial.get((part,), {}).pop(place, None)
+            else:
+                self._partial.setdefault((part,), {})[place] = None
+
+    def _key(self, fact: Fact) -> _Key:
+        """The identity fields that the fact states, with their values."""
+        return tuple((n, _identity(fact.fields[n])) for n in self._identity if n in fact.fields)
 
 
 def _distinct(facts: Sequence[Fact]) -> list[Fact]:
@@ -85,7 +146,7 @@ def _compatible(kind: str, first: Scalar, second: Scalar, vocabulary: Vocabulary
 
 
 def _longer_version(first: str, second: str) -> str | None:
-    """The more exact of two versions that agree as far as the shorter goes: 570 and 570.124.06; 2.6.0 and 2.6.0+cu124."""
+    """The more exact of two versions that agree as far as the shorter goes: 570, 570.124; 2.6.0, 2.6.0+cu124."""
     short, long = sorted((first, second), key=len)
     return long if long.startswith(short) and (len(long) == len(short) or long[len(short)] in ".+") else None
 

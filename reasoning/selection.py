@@ -17,7 +17,16 @@ from .fixes import quoted
 from .session import Session
 
 Fields = Mapping[str, Scalar]
-_MODES = ("any_driver", "any_python", "any_both")
+# The modes of picks that take a change, fewer changes first, and what has to change in each.
+_MODES: Mapping[str, tuple[str, ...]] = {
+    "any_driver": ("driver",),
+    "any_python": ("python",),
+    "any_torch": ("torch",),
+    "any_both": ("driver", "python"),
+    "any_torch_driver": ("torch", "driver"),
+    "any_torch_python": ("torch", "python"),
+    "any_all": ("torch", "driver", "python"),
+}
 
 
 class Selection:
@@ -32,25 +41,24 @@ class Selection:
 
     def result(self) -> RecommendResult:
         """The best build as things are, or plainly none with what would have to change."""
-        pick = self.picks.get("as_is")
-        common = {
+        pick = None if self._unnamed_gpu() else self.picks.get("as_is")
+        common: dict[str, object] = {
             "schema": "gpurules.recommend/1",
             "version": __version__,
             "knowledge_version": self.session.knowledge.version,
             "lang": self.lang,
             "platform": self._platform(),
             "assumptions": self.diagnosis._assumptions(),
-            "struck": self.struck(),
-            "alternatives": self.alternatives(pick),
         }
         if pick is None:
             none = self.nothing()
+            common |= {} if self._unnamed_gpu() else {"struck": self.struck(), "alternatives": self.alternatives(None)}
             return RecommendResult.model_validate({**common, "summary": none.reason, "none": none})
         packages = self.packages(pick)
         return RecommendResult.model_validate(
             {
                 **common,
-                "summary": self.words("recommend.summary", torch=f"{pick['torch']}+{pick['variant']}"),
+                "summary": self.words("recommend.summary", torch=self._version(pick, "torch")),
                 "index_url": pick["index_url"],
                 "index": pick["variant"],
                 "torch": pick["torch"],
@@ -58,9 +66,17 @@ class Selection:
                 "commands": self.commands(pick, packages),
                 "confirmed": bool(pick["confirmed"]),
                 "reasons": self.reasons(pick),
+                "struck": self.struck(),
+                "alternatives": self.alternatives(pick),
                 "verify": self.verify(pick),
             }
         )
+
+    def _unnamed_gpu(self) -> bool:
+        """Whether CUDA builds are in question, but for no GPU whose compute capability is known."""
+        memory = self.session.memory
+        cuda = any("cuda" in self.session.fields(i) for i in memory.of_type("candidate"))
+        return cuda and not memory.of_type("gpu_arch")
 
     def packages(self, pick: Fields) -> dict[str, str]:
         """The pinned torch and the companions that are installed."""
@@ -93,7 +109,8 @@ class Selection:
 
     def _same_public(self, pick: Fields) -> bool:
         installs = [self.session.fields(i) for i in self.session.memory.of_type("torch_install")]
-        return any(f.get("version__public") == pick["torch"] and f.get("version__local") != pick["variant"] for f in installs)
+        local = self._local(pick) or ""
+        return any(f.get("version__public") == pick["torch"] and f.get("version__local") != local for f in installs)
 
     def reasons(self, pick: Fields) -> tuple[Reason, ...]:
         """Why this build: its kernels, the driver and the ranking."""
@@ -105,7 +122,8 @@ class Selection:
                     continue
                 text = self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)
                 places = self.session.places(row)
-                lines.setdefault(text, Reason(text=text, where=str(places[0]) if places and type_name == "runs_on" else None))
+                where = str(places[0]) if places and type_name == "runs_on" else None
+                lines.setdefault(text, Reason(text=text, where=where))
         driver = self.driver_need(pick)
         if driver:
             lines[driver] = Reason(text=driver)
@@ -118,11 +136,22 @@ class Selection:
         """What driver the build needs, where that is known."""
         if "cuda" not in pick:
             return None
+        ptx = self._ptx_driver(str(pick["build"]))
+        if ptx is not None:
+            return self.words("recommend.ptx_need", driver=ptx)
         system = self._driver_system()
         for row in self.session.memory.of_type("cuda_release"):
             fields = self.session.fields(row)
             if fields.get("cuda") == pick["cuda"] and f"min_driver_{system}" in fields:
                 return self.words("recommend.driver_need", cuda=fields["cuda"], driver=fields[f"min_driver_{system}"])
+        return None
+
+    def _ptx_driver(self, build: str) -> Scalar | None:
+        """The driver that would compile the build's PTX, where some GPU can run nothing else of it."""
+        for row in self.session.rows("ptx_fits", build=build):
+            fields = self.session.fields(row)
+            if not self.session.rows("runs_on", build=build, sm=fields["sm"]):
+                return fields["driver"]
         return None
 
     def _driver_system(self) -> str:
@@ -133,27 +162,35 @@ class Selection:
 
     def verify(self, pick: Fields) -> str | None:
         """A command that runs a kernel, for a build with an accelerator."""
-        code = "import torch; print(torch.ones(1, device='cuda'))" if "cuda" in pick or "rocm" in str(pick["variant"]) else "import torch; print(torch.ones(1))"
+        accelerated = "cuda" in pick or "rocm" in str(pick["variant"])
+        where = ", device='cuda'" if accelerated else ""
+        code = f"import torch; print(torch.ones(1{where}))"
         return quoted(["python", "-c", code], "any")
 
     def struck(self) -> tuple[Reason, ...]:
         """Why the newest builds were struck out: one line a reason, the best build of each."""
-        best: dict[str, tuple[int, str]] = {}
-        ranks = {str(self.session.fields(i)["build"]): int(self.session.fields(i)["rank"]) for i in self.session.memory.of_type("candidate")}
+        memory = self.session.memory
+        candidates = [self.session.fields(i) for i in memory.of_type("candidate")]
+        ranks = {str(f["build"]): int(f["rank"]) for f in candidates}
         floor = max((ranks.get(str(p["build"]), 0) for p in self.picks.values() if p["mode"] == "as_is"), default=0)
-        for row in self.session.memory.of_type("strike"):
+        best: dict[str, tuple[int, int]] = {}
+        for row in memory.of_type("strike"):
             fields = self.session.fields(row)
-            build, reason = str(fields["build"]), str(fields["reason"])
-            firing = self.session.because(row)
-            if firing is None or ranks.get(build, 0) < floor:
-                continue
-            text = self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)
-            if reason not in best or ranks[build] > best[reason][0]:
-                best[reason] = (ranks[build], f"{build.partition('@')[0]}: {text}")
-        return tuple(Reason(text=text) for _, text in sorted(best.values(), reverse=True))
+            rank, reason = ranks.get(str(fields["build"]), 0), str(fields["reason"])
+            if rank >= floor and (reason not in best or rank > best[reason][0]):
+                best[reason] = rank, row
+        return tuple(Reason(text=self._strike_text(row)) for _, row in sorted(best.values(), reverse=True))
+
+    def _strike_text(self, row: int) -> str:
+        build = str(self.session.fields(row)["build"]).partition("@")[0]
+        firing = self.session.because(row)
+        if firing is None:
+            return build
+        text = self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)
+        return f"{build}: {text}"
 
     def alternatives(self, pick: Fields | None) -> tuple[Alternative, ...]:
-        """Better builds that a change of driver or Python would allow."""
+        """Better builds that a change of driver, Python or the user's wish would allow."""
         shown: dict[str, Alternative] = {}
         for mode in _MODES:
             other = self.picks.get(mode)
@@ -166,27 +203,43 @@ class Selection:
                 index_url=str(other["index_url"]),
                 packages=packages,
                 commands=self.commands(other, packages),
-                reason=self.words(f"recommend.{mode}"),
+                reason=self.words(f"recommend.{mode}", better=self._better(other, pick)),
                 needs=" · ".join(c.text for c in self.changes(other, mode)),
             )
         return tuple(shown.values())
 
+    def _better(self, other: Fields, pick: Fields | None) -> str:
+        """In what a build ranks before the pick."""
+        if pick is None:
+            return self.words("recommend.better_works")
+        if other["confirmed"] and not pick["confirmed"]:
+            return self.words("recommend.better_confirmed")
+        newer = other["torch"] != pick["torch"]
+        return self.words("recommend.better_newer") if newer else self.words("recommend.better_preferred")
+
     def changes(self, pick: Fields, mode: str) -> list[Change]:
         """What has to change for a build to run."""
         changes = []
-        if mode in ("any_driver", "any_both"):
-            target = self._target_driver()
-            need = self.driver_need(pick)
-            if target and need:
-                changes.append(Change(what="driver", to=target, text=self.words("recommend.change_driver", need=need, branch=target)))
-        if mode in ("any_python", "any_both"):
+        if "torch" in _MODES[mode]:
+            torch = self._version(pick, "torch")
+            text = self.words("recommend.change_torch", torch=torch)
+            changes.append(Change(what="torch", to=str(pick["torch"]), text=text))
+        target, need = self._target_driver(), self.driver_need(pick)
+        if "driver" in _MODES[mode] and target and need:
+            text = self.words("recommend.change_driver", need=need, branch=target)
+            changes.append(Change(what="driver", to=target, text=text))
+        if "python" in _MODES[mode]:
             low, high = self._python_range(pick)
-            changes.append(Change(what="python", to=high, text=self.words("recommend.change_python", low=low, high=high)))
+            text = self.words("recommend.change_python", low=low, high=high)
+            changes.append(Change(what="python", to=high, text=text))
         return changes
 
     def _target_driver(self) -> str | None:
-        found = [str(self.session.fields(i)["branch"]) for i in self.session.memory.of_type("driver_target")]
-        return found[0] if found else None
+        """The newest maintained branch for the GPUs, else the newest there was."""
+        for type_name in ("driver_target", "driver_newest"):
+            for row in self.session.memory.of_type(type_name):
+                return str(self.session.fields(row)["branch"])
+        return None
 
     def _python_range(self, pick: Fields) -> tuple[str, str]:
         for row in self.session.memory.of_type("torch_build"):
@@ -197,15 +250,21 @@ class Selection:
 
     def nothing(self) -> NoBuild:
         """Why no build runs, and what would have to change."""
+        if self._unnamed_gpu():
+            return self._no_build("recommend.none_unnamed_gpu", "gpu", "recommend.change_tell_gpu", "nvidia-smi")
         for mode in _MODES:
             other = self.picks.get(mode)
             if other is not None:
-                changes = self.changes(other, mode)
-                return NoBuild(reason=self.words(f"recommend.none_{mode}"), changes=tuple(changes))
+                changes = tuple(self.changes(other, mode))
+                return NoBuild(reason=self.words(f"recommend.none_{mode}"), changes=changes)
         if self.session.memory.of_type("candidate"):
-            if not self._target_driver() and self.session.memory.of_type("gpu_arch"):
-                return NoBuild(reason=self.words("recommend.none_card"), changes=(Change(what="card", text=self.words("recommend.change_card")),))
-            return NoBuild(reason=self.words("recommend.none_card"), changes=(Change(what="card", text=self.words("recommend.change_card")),))
-        if self.session.memory.of_type("gpu_arch") or self.session.memory.of_type("gpu_vendor"):
-            return NoBuild(reason=self.words("recommend.none_platform"), changes=(Change(what="system", text=self.words("recommend.change_system")),))
-        return NoBuild(reason=self.words("recommend.none_unknown_gpu"), changes=(Change(what="gpu", text=self.words("recommend.change_tell_gpu"), command="nvidia-smi"),))
+            return self._no_build("recommend.none_card", "card", "recommend.change_card")
+        memory = self.session.memory
+        strange = memory.of_type("processor_known") and not memory.of_type("platform")
+        if strange or memory.of_type("gpu_arch") or memory.of_type("gpu_vendor"):
+            return self._no_build("recommend.none_platform", "system", "recommend.change_system")
+        return self._no_build("recommend.none_unknown_gpu", "gpu", "recommend.change_tell_gpu", "nvidia-smi")
+
+    def _no_build(self, reason: str, what: str, change: str, command: str | None = None) -> NoBuild:
+        changed = Change(what=what, text=self.words(change), command=command)
+        return NoBuild(reason=self.words(reason), changes=(changed,))

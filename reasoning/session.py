@@ -17,10 +17,10 @@ from ..engine.native import RuleBase
 from ..engine.proof import Proof, proof
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
+from ..knowledge.templates import SLOT
 from .merge import merge
 
 Bindings = Mapping[str, Mapping[str, Scalar]]
-_SLOT = re.compile(r"\{([a-z_][a-z0-9_]*)\.([a-z0-9_]+(?:\.[a-z0-9_]+)?)(?:\|([a-z]+))?\}")
 UNKNOWN = "?"
 
 
@@ -123,9 +123,9 @@ def fill(template: str, bindings: Bindings) -> str:
             return UNKNOWN
         return f"{int(found) // 10}.{int(found) % 10}" if form == "cc" else str(found)
 
-    return _SLOT.sub(value, template)
+    return SLOT.sub(value, template)
 
 
 def slots(template: str) -> Sequence[tuple[str, str]]:
-    """The (alias, field) pairs that a template uses, for the checker."""
-    return [(m.group(1), m.group(2)) for m in _SLOT.finditer(template)]
+    """The (alias, field) pairs that a template uses."""
+    return [(m.group(1), m.group(2)) for m in SLOT.finditer(template)]

@@ -1,1 +1,4 @@
-"""The report model and its renderers. Knows neither GPUs nor rules: it shows what it is given."""
+"""The report model and its renderers.
+
+May live here: the output contract and how it is shown. Must not: GPUs or rules; it shows what it is given.
+"""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,6 +64,7 @@ class Step(_Model):
     command: str | None = None
     text: str | None = None
     tool: str | None = None
+    argv: tuple[str, ...] | None = Field(default=None, description="the command as an argument list, unquoted")
     needs_root: bool = False
     reversible: bool = True
 
@@ -139,6 +141,40 @@ class Plan(_Model):
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict, description="{name: [low, high]}")
     claims: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
+
+
+class PlanStep(_Model):
+    """One fix in its place in a plan. instance: the fix as it reads once the steps before it are done.
+
+    finding: the id of the finding that it is for, empty where an earlier step brings the cause up. clears: the ids of
+    the findings that are gone after this step.
+    """
+
+    fix: str
+    finding: str = ""
+    cause: str
+    stage: str
+    clears: tuple[str, ...] = ()
+    verified: Verified
+    instance: Fix
+
+
+class Left(_Model):
+    """A finding that no plan clears, and why."""
+
+    finding: str
+    reason: str
+
+
+class FixPlan(_Model):
+    """All findings cleared together: the fixes in the order in which they have to be done, simulated as a whole.
+
+    verified: simulated (no error is left but those in `left`, and none is new) or not_simulable (a step is).
+    """
+
+    steps: tuple[PlanStep, ...] = ()
+    verified: Verified = "simulated"
+    left: tuple[Left, ...] = ()
 
 
 class NotChecked(_Model):
@@ -250,6 +286,7 @@ class Report(_Model):
     findings: tuple[Finding, ...] = ()
     fixes: tuple[Fix, ...] = ()
     plan: Plan | None = None
+    fix_plan: FixPlan | None = Field(default=None, description="how to clear all error findings together")
     not_checked: tuple[NotChecked, ...] = ()
     questions: tuple[Question, ...] = ()
     recommendations: tuple[Advice, ...] = ()
@@ -331,18 +368,35 @@ class RecommendResult(_Model):
 
 @dataclass(frozen=True, slots=True)
 class ProofNode:
-    """A step of an explanation: what holds, where that was read, the public sources, and what it rests on."""
+    """A step of an explanation: what holds, where that was read, the public sources, and what it rests on.
+
+    kind: of a proof `rule`, `observation` or `catalog`; of a refusal what stands in the way: `false` (a condition is
+    not met), `blocked` (something holds that must not), `unknown` (nobody looked), `absent` (looked at, not there),
+    `struck`, `unpublished`, `outranked`, `excluded`, `against`, `weaker`, `no_effect`, `no_cure`, `raises`.
+    rule: the rule's id. fact: the fact in question, {type, fields}. needs: what would have to hold, {type, tests}.
+    obtain: a command or sentence that tells what is unknown.
+    """
 
     text: str
     where: str = ""
     sources: tuple[str, ...] = ()
     children: tuple[ProofNode, ...] = ()
+    kind: str = ""
+    rule: str = ""
+    fact: Mapping[str, Any] | None = None
+    needs: Mapping[str, Any] | None = None
+    obtain: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The node as JSON values, without what is empty."""
         whole = {
             "text": self.text,
+            "kind": self.kind,
+            "rule": self.rule,
             "where": self.where,
+            "fact": dict(self.fact or {}),
+            "needs": dict(self.needs or {}),
+            "obtain": self.obtain,
             "sources": list(self.sources),
             "children": [child.to_dict() for child in self.children],
         }

@@ -35,6 +35,7 @@ class _ReportDrawing(Drawing):
         self.report = report
         self.detail = detail
         self.first_fix = _headline_fix(report)
+        self.order = report.fix_plan.steps if report.fix_plan and len(report.fix_plan.steps) > 1 else ()
         self.candidates = [f for f in report.findings if f.severity == "warning" and f.confidence < 0.5]
         self.settled = [f for f in report.findings if f not in self.candidates]
         self.full = list(report.findings) if self.verbose else self.settled
@@ -63,16 +64,33 @@ class _ReportDrawing(Drawing):
         label = self.verdict_label()
         commands = self.headline_commands(fix)
         sentence = clean(report.summary)
-        if fix and report.verdict == "problems":
+        if self.order:
+            sentence = words.joined(sentence, words("fix_plan.order") + words("fix.colon"))
+        elif fix and report.verdict == "problems":
             ending = words("fix.colon" if commands else "fix.stop")
             sentence = words.joined(sentence, clean(fix.title).rstrip(".:。：") + ending)
         more: list[str] = []
         if report.verdict == "ok" and report.checked and not report.findings:
             more += wrap(self.checked_line(report.checked), self.width - self.indent(label))
-        more += [self.command(line) for line in commands]
+        more += self.in_order(self.width - self.indent(label)) if self.order else map(self.command, commands)
         if report.verdict == "unknown":
             more += self.candidate_lines(self.indent(label))
         return self.headline(label, _VERDICT_STYLES[report.verdict], sentence, more)
+
+    def in_order(self, room: int) -> list[str]:
+        """The steps that clear everything together, each with its command."""
+        lines: list[str] = []
+        for number, step in enumerate(self.order, 1):
+            lead = f"{number}. "
+            lines += hang(wrap(clean(step.instance.title), room - len(lead)), lead, len(lead))
+            how = self.steps(step.instance)
+            lines += [" " * len(lead) + line for s in how for line in self.how(s, room - len(lead))]
+        return lines
+
+    def how(self, step: Step, room: int) -> list[str]:
+        """The command of a step made to stand out, or the sentence where it has none."""
+        lines = self.step_lines(step, room, plain=True)
+        return [self.command(line) for line in lines] if step.command else lines
 
     def verdict_label(self) -> str:
         plan = self.report.plan
@@ -81,7 +99,7 @@ class _ReportDrawing(Drawing):
         return self.words(f"verdict.{self.report.verdict}")
 
     def headline_commands(self, fix: Fix | None) -> list[str]:
-        if not fix or self.report.verdict != "problems":
+        if not fix or self.order or self.report.verdict != "problems":
             return []
         room = self.width - self.indent(self.verdict_label())
         steps = [step for step in self.steps(fix) if step.command]
@@ -202,8 +220,12 @@ class _ReportDrawing(Drawing):
 
     def fixes(self, finding: Finding) -> list[str]:
         mine = _fixes_of(finding, self.report)
+        lines = self.in_plan(finding)
+        if lines and not self.verbose:
+            planned = {step.fix for step in self.order}
+            mine = [fix for fix in mine if fix.id not in planned]
         shown = mine if self.verbose else mine[:_FIXES]
-        lines = [line for fix in shown for line in self.fix(fix)]
+        lines += [line for fix in shown for line in self.fix(fix)]
         if len(mine) > len(shown):
             lines += self.body([self.words.count("count.more", len(mine) - len(shown))])
         if finding.ruled_out:
@@ -212,6 +234,12 @@ class _ReportDrawing(Drawing):
             lines += self.labelled("false_alarm", finding.false_alarms or ())
             lines += self.labelled("source", self.cited(finding.sources or ()))
         return lines
+
+    def in_plan(self, finding: Finding) -> list[str]:
+        """Which steps of the plan are for a finding."""
+        words = self.words
+        mine = [n for n, step in enumerate(self.order, 1) if finding.id in (step.finding, *step.clears)]
+        return self.labelled("cure", [words("fix_plan.step", number=words("list.and").join(map(str, mine)))]) if mine else []
 
     def fix(self, fix: Fix) -> list[str]:
         words = self.words
@@ -314,7 +342,8 @@ class _ReportDrawing(Drawing):
 
     def footer(self) -> list[str]:
         words = self.words
-        lines = self.paragraph("assumed", self.report.assumptions)
+        lines = self.paragraph("fix_plan.left", self.unfixed())
+        lines += self.paragraph("assumed", self.report.assumptions)
         lines += self.not_checked(self.report.not_checked)
         left = [item for r in self.report.recognised for item in r.not_understood or ()]
         lines += self.paragraph("not_understood", left)
@@ -323,6 +352,15 @@ class _ReportDrawing(Drawing):
         if self.report.findings:
             lines += wrap(words("details", target=1), self.width)
         return lines
+
+    def unfixed(self) -> list[str]:
+        """The findings that no fix clears, each with the reason."""
+        plan = self.report.fix_plan
+        titles = {f.id: f.title for f in self.report.findings}
+        return [
+            clean(titles.get(item.finding, item.finding)) + self.words("paren", text=clean(item.reason))
+            for item in (plan.left if plan else ())
+        ]
 
     def not_checked(self, items: Sequence[NotChecked]) -> list[str]:
         """One sentence that names all, and a line for each that can be obtained."""
@@ -382,7 +420,8 @@ def _headline_fix(report: Report) -> Fix | None:
 
 
 def _fixes_of(finding: Finding, report: Report) -> list[Fix]:
-    by_id = {fix.id: fix for fix in report.fixes}
+    # Two findings may have fixes of one id that differ in their values.
+    by_id = {fix.id: fix for fix in sorted(report.fixes, key=lambda fix: fix.finding == finding.id)}
     listed = [by_id[i] for i in finding.fixes if i in by_id]
     return listed or [fix for fix in report.fixes if fix.finding == finding.id]
 

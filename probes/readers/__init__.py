@@ -76,8 +76,13 @@ class Reading:
     refused: str | None = None
 
 
-def read_text(data: bytes | str, source: str, signatures: Signatures) -> Reading:
-    """Facts of a pasted text, recognised by content; one text may mix several outputs."""
+def read_text(
+    data: bytes | str, source: str, signatures: Signatures, tick: Callable[[], None] = lambda: None
+) -> Reading:
+    """Facts of a pasted text, recognised by content; one text may mix several outputs.
+
+    `tick` is called before each layout's turn; what it raises ends the reading.
+    """
     cleaned = cleaning.clean(data)
     if cleaned.refused:
         return Reading((), (), cleaned.truncated, cleaned.refused)
@@ -87,10 +92,12 @@ def read_text(data: bytes | str, source: str, signatures: Signatures) -> Reading
     for layout in _LAYOUTS:
         if layout.marks and not any(mark in text for mark in layout.marks):
             continue
+        tick()
         found = layout.read(cleaned.lines, source)
         if found:
             layouts.append(layout.name)
             facts.extend(found)
+    tick()
     found = errors.read(cleaned.lines, source, signatures)
     if found:
         layouts.append("errors")

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-# Folders of the checkout that are not part of the package.
-OUTSIDE = {"tests", "bench", "docs", "scripts"}
 HOOKS = """
 import sys, setuptools.build_meta as backend
 print(getattr(backend, sys.argv[1])(sys.argv[2]))
@@ -38,8 +36,13 @@ def build(hook: str, source: Path, target: Path) -> Path:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkout: a build leaves files behind, and tests run side by side."""
     copy = tmp_path_factory.mktemp("source") / "checkout"
-    left_out = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "shared")
-    shutil.copytree(CHECKOUT, copy, ignore=left_out)
+    copy.mkdir()
+    left_out = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__")
+    for entry in CHECKOUT.iterdir():
+        if (entry / "__init__.py").is_file():  # a part of the package; not tests, docs or somebody's venv
+            shutil.copytree(entry, copy / entry.name, ignore=left_out)
+        elif entry.is_file():
+            shutil.copy(entry, copy / entry.name)
     return copy
 
 
@@ -59,7 +62,7 @@ def test_a_wheel_holds_every_module_and_all_knowledge_and_nothing_else(source: P
         path.relative_to(source)
         for pattern in ("*.py", "knowledge/**/*.yaml", "py.typed")
         for path in source.rglob(pattern)
-        if path.relative_to(source).parts[0] not in OUTSIDE | {"build"}
+        if path.relative_to(source).parts[0] != "build"
     }
     package = wheel / "gpurules"
     assert {path.relative_to(package) for path in package.rglob("*") if path.is_file()} == expected
@@ -102,3 +105,11 @@ def test_an_editable_install_puts_one_name_on_the_path(source: Path, tmp_path: P
     )
     done = subprocess.run([sys.executable, "-S", "-c", look], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == [str(source / "__init__.py"), ""]
+
+
+@pytest.mark.skipif(not (CHECKOUT / ".git").exists() or not shutil.which("git"), reason="not a git checkout")
+def test_no_part_of_the_package_is_ignored_by_git() -> None:
+    command = ["git", "ls-files", "--others", "--ignored", "--exclude-standard", "--", "*.yaml", "*.py"]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=True)
+    parts = {path.parent.name for path in CHECKOUT.glob("*/__init__.py")}
+    assert [name for name in done.stdout.splitlines() if name.split("/")[0] in parts] == []

@@ -5,7 +5,6 @@ May live here: the comparison. Must not: machines, what is right (the oracle's).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from gpurules.facts import Fact
@@ -49,47 +48,68 @@ def _faults_of_pick(result: RecommendResult, expected: Build | None) -> list[str
         found.append(f"index {result.index_url}")
     if (result.packages or {}).get("torch") != f"=={right}":
         found.append(f"packages {result.packages}")
-    lines = (f"pip install torch=={right} --index-url {INDEX}{expected.variant}", f"uv pip install torch=={right} --index-url {INDEX}{expected.variant}")
-    if tuple((result.commands or {}).get(tool) for tool in ("pip", "uv")) != lines:
+    pip = f"pip install torch=={right} --index-url {INDEX}{expected.variant}"
+    if result.commands != {"pip": pip, "uv": f"uv {pip}"}:
         found.append(f"commands {result.commands}")
     return found
 
 
 def _faults_of_none(machine: Machine, none: NoBuild) -> list[str]:
-    """Every change named must be needed, and all together must do."""
+    """All changes named together must do, and no smaller change may."""
     kinds = tuple(c.what for c in none.changes)
-    free = {what: oracle.best_over(machine, driver="driver" in what, python="python" in what) for what in _CHOICES}
+    helping = [c for c in _CHOICES if oracle.best_over(machine, **dict.fromkeys(c, True))]
     if kinds == ("card",):
-        helps = [" and ".join(what) for what, build in free.items() if build]
-        return [f"asks for another card, but another {helps[0]} helps"] if helps else []
+        return [f"asks for another card, but another {' and '.join(helping[0])} helps"] if helping else []
     if kinds not in _CHOICES:
         return [f"asks for {kinds or 'nothing'}"]
+    smaller = [c for c in helping if len(c) < len(kinds)]
+    found = [f"asks for {' and '.join(kinds)}, but {' and '.join(smaller[0])} alone helps"] if smaller else []
     to = {c.what: c.to for c in none.changes}
-    changed = dataclasses.replace(machine, driver=to.get("driver", machine.driver), python=to.get("python", machine.python))
-    found = [] if oracle.best(changed) else [f"with {to} nothing runs either"]
-    if len(kinds) > 1:
-        found += [f"asks for {' and '.join(kinds)}, but {what[0]} alone helps" for what in _CHOICES[:2] if free[what]]
-    return found
+    driver, python = to.get("driver", machine.driver), to.get("python", machine.python)
+    changed = Machine(machine.system, machine.sms, driver, python, to.get("torch", machine.pin))
+    return found if oracle.best(changed) else [*found, f"with {to} nothing runs either"]
 
 
-_CHOICES = (("driver",), ("python",), ("driver", "python"))
+_CHOICES: tuple[tuple[str, ...], ...] = (
+    ("driver",),
+    ("python",),
+    ("torch",),
+    ("driver", "python"),
+    ("torch", "driver"),
+    ("torch", "python"),
+    ("torch", "driver", "python"),
+)
+# What an alternative says must change: driver, Python, the torch asked for.
 _REASONS = {
-    "newer, after a driver change": (True, False),
-    "newer, with another Python": (False, True),
-    "newer, after a change of driver and Python": (True, True),
+    "after a driver change": (True, False, False),
+    "with another Python": (False, True, False),
+    "after a change of driver and Python": (True, True, False),
+    "but not the torch that was asked for": (False, False, True),
+    "after a driver change, but not the torch that was asked for": (True, False, True),
+    "with another Python, but not the torch that was asked for": (False, True, True),
+    "after a change of driver and Python, and another torch than asked for": (True, True, True),
 }
 
 
 def _faults_of_alternative(machine: Machine, alternative: Alternative, pick: Build | None) -> list[str]:
-    """It must be the best that its change allows, and better than the pick."""
+    """It must be the best that its change allows, better than the pick, and in the way it says."""
     said = f"alternative {alternative.torch}+{alternative.index}"
-    driver, python = _REASONS[alternative.reason]
-    best = oracle.best_over(machine, driver=driver, python=python)
+    better, _, change = alternative.reason.partition(", ")
+    driver, python, torch = _REASONS[change]
+    best = oracle.best_over(machine, driver=driver, python=python, torch=torch)
     found = [] if alternative.needs else [f"{said} says no need"]
     if best is None or (best.torch, best.variant) != (alternative.torch, alternative.index):
         found.append(f"{said}, not {best and f'{best.torch}+{best.variant}'}")
-    elif pick is not None and best.order <= pick.order:
-        found.append(f"{said} is no better than the pick")
-    elif pick is not None and oracle.version(best.torch) < oracle.version(pick.torch):
-        found.append(f"{said} is called newer than {pick.torch}")
+    elif _better(best, pick) != better:
+        found.append(f"{said} is called {better}, but is {_better(best, pick)}")
     return found
+
+
+def _better(build: Build, pick: Build | None) -> str:
+    if pick is None:
+        return "works"
+    if build.order <= pick.order:
+        return "no better"
+    if build.confirmed and not pick.confirmed:
+        return "confirmed"
+    return "newer" if build.torch != pick.torch else "the preferred variant"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from gpurules.facts import Fact, Provenance, Scalar
 
-from .oracle import PLATFORMS, Machine, version, world
+from .oracle import PLATFORMS, Machine, rows, version, world
 
 SYSTEMS: dict[str, dict[str, Scalar]] = {
     "linux": {"family": "linux", "machine": "x86_64", "wsl": False},
@@ -85,3 +85,31 @@ def facts(machine: Machine, extra: Sequence[Fact] = ()) -> list[Fact]:
 def fact(type_name: str, fields: dict[str, Scalar]) -> Fact:
     """A fact as the test states it."""
     return Fact(type_name, fields, (Provenance("user", "test"),))
+
+
+def unknowns() -> Iterator[Machine]:
+    """Every architecture where the driver, the Python or both are not known."""
+    for system in GRID_SYSTEMS:
+        for sm in sorted(world().gpus):
+            yield Machine(system, (sm,))
+            yield from (Machine(system, (sm,), python=python) for python in PYTHONS)
+            yield from (Machine(system, (sm,), driver) for driver in drivers(system))
+
+
+def pairs() -> Iterator[Machine]:
+    """Every two different architectures in one machine, with drivers of some ages."""
+    for system, python in itertools.product(("linux", "windows", "aarch64"), ("3.9.18", "3.12.3")):
+        real = WINDOWS if system == "windows" else LINUX
+        some = (None, *(real[b] for b in (470, 520, 535, 570, 580, 595, 620)))
+        for sms, driver in itertools.product(itertools.combinations(sorted(world().gpus), 2), some):
+            yield Machine(system, sms, driver, python)
+
+
+def pinned() -> Iterator[Machine]:
+    """Machines whose user asks for one torch: by release, by version, and for one that does not exist."""
+    pins = [r["torch"] for r in rows("torch_builds")]
+    pins = [*pins, *dict.fromkeys(p.rpartition(".")[0] for p in pins), "3.7", "2.6.9"]
+    for system, pin, sm in itertools.product(GRID_SYSTEMS, pins, (37, 61, 75, 87, 90, 120)):
+        real = WINDOWS if system in ("windows", "wsl") else LINUX
+        for driver, python in itertools.product((None, real[470], real[550], real[580], real[620]), PYTHONS[::3]):
+            yield Machine(system, (sm,), driver, python, pin)

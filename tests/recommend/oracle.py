@@ -1,11 +1,10 @@
-"""Which torch runs where, worked out anew from the catalog files: nothing here uses the rules, the engine or the loader.
+"""Which torch runs where, worked out anew from the catalog files: no rule, engine or loader has a part in it.
 
 May live here: the plain reading of the YAML catalogs and the published compatibility rules of CUDA. Must not: gpurules.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +24,6 @@ PLATFORMS = {
 }
 # Tegra parts that CUDA serves with desktop code on 64-bit Arm from this release on.
 UNIFIED, UNIFIED_FROM = (72, 87), (13, 2)
-PYTHONS = tuple(f"3.{minor}" for minor in range(6, 17))
 
 Version = tuple[int, ...]
 
@@ -41,7 +39,7 @@ def version(text: str) -> Version:
 
 @dataclass(frozen=True)
 class Machine:
-    """What the choice depends on. driver, python: None where unknown; sms: one a GPU; pin: a torch version asked for."""
+    """What the choice depends on. driver, python: None where unknown; sms: one a GPU; pin: the torch asked for."""
 
     system: str
     sms: tuple[int, ...]
@@ -148,7 +146,7 @@ def _builds() -> Iterator[Build]:
                 )
 
 
-# --- what runs ------------------------------------------------------------------------------------------------------------
+# --- what runs ----------------------------------------------------------------------------------------
 
 
 def branch_of(driver: str) -> int:
@@ -163,15 +161,13 @@ def knows(driver: str, sm: int) -> bool:
     return version(driver)[0] >= gpu.first_driver and branch_of(driver) <= gpu.last_driver
 
 
-def drives(machine: Machine, build: Build) -> bool:
+def drives(driver: str, machine: Machine, build: Build) -> bool:
     """Minor-version compatibility on the machine's platform; WSL has the driver of its Windows host."""
-    if machine.driver is None:
-        return True
     windows = machine.system in ("windows", "wsl")
-    return version(machine.driver) >= world().minimum[build.cuda, windows]
+    return version(driver) >= world().minimum[build.cuda, windows] and all(knows(driver, sm) for sm in machine.sms)
 
 
-def has_code(machine: Machine, build: Build, sm: int) -> bool:
+def has_code(driver: str | None, machine: Machine, build: Build, sm: int) -> bool:
     """Whether some code in the build runs on the GPU: of its own number, of a lower minor, or PTX for the driver."""
     gpu = world().gpus[sm]
     if sm in build.sass:
@@ -179,58 +175,61 @@ def has_code(machine: Machine, build: Build, sm: int) -> bool:
     related = any(code // 10 == sm // 10 and code <= sm for code in build.sass)
     if gpu.integrated:
         return related and sm in UNIFIED and build.platform == "linux-aarch64" and build.cuda >= UNIFIED_FROM
-    return related or (any(code <= sm for code in build.ptx) and _compiles_ptx(machine, build))
+    return related or (any(code <= sm for code in build.ptx) and compiles_ptx(driver, machine, build))
 
 
-def _compiles_ptx(machine: Machine, build: Build) -> bool:
+def compiles_ptx(driver: str | None, machine: Machine, build: Build) -> bool:
+    """Whether the driver is known to be as new as the toolkit that made the PTX."""
     toolkit = world().toolkit.get((build.cuda, machine.system in ("windows", "wsl")))
-    return machine.driver is not None and toolkit is not None and version(machine.driver) >= toolkit
+    return driver is not None and toolkit is not None and version(driver) >= toolkit
 
 
-def takes_python(machine: Machine, build: Build) -> bool:
+def takes_python(python: str | None, build: Build) -> bool:
     """Whether there is a wheel for the interpreter."""
-    if machine.python is None:
-        return True
-    return build.python[0] <= version(machine.python)[:2] <= build.python[1]
+    return python is None or build.python[0] <= version(python)[:2] <= build.python[1]
 
 
 def wanted(machine: Machine, build: Build) -> bool:
-    """Whether it is the torch that was asked for: 2.6 means any 2.6, 2.6.0 that one."""
+    """Whether it is the torch that was asked for: 2.6 means any 2.6, 2.6.0 that one, 2.6.0+cu124 that build."""
     if machine.pin is None:
         return True
-    asked = machine.pin.split(".")
-    return build.torch.split(".")[: len(asked)] == asked
+    public, _, variant = machine.pin.partition("+")
+    asked = public.split(".")
+    return build.torch.split(".")[: len(asked)] == asked and variant in ("", build.variant)
 
 
-def runs(machine: Machine, build: Build) -> bool:
-    """Whether the build installs and computes on every GPU of the machine."""
-    return (
-        build.targets_known
-        and wanted(machine, build)
-        and takes_python(machine, build)
-        and drives(machine, build)
-        and all(machine.driver is None or knows(machine.driver, sm) for sm in machine.sms)
-        and all(has_code(machine, build, sm) for sm in machine.sms)
-    )
+def runs(driver: str | None, machine: Machine, build: Build) -> bool:
+    """Whether the build computes on every GPU of the machine.
+
+    Of a driver that nobody told one may hope that it is the right one, but there has to be one for all the GPUs.
+    """
+    if not build.targets_known or not all(has_code(driver, machine, build, sm) for sm in machine.sms):
+        return False
+    return any(drives(d, machine, build) for d in ((driver,) if driver else ANY_DRIVER))
+
+
+def choose(machine: Machine, drivers: Sequence[str | None], pythons: Sequence[str | None]) -> Build | None:
+    """The first build in the order of preference that runs with one of these drivers and Pythons."""
+    for build in world().by_platform.get(PLATFORMS[machine.system], ()):
+        installs = wanted(machine, build) and any(takes_python(p, build) for p in pythons)
+        if installs and any(runs(d, machine, build) for d in drivers):
+            return build
+    return None
 
 
 def best(machine: Machine) -> Build | None:
     """The build to install, None where none runs."""
-    builds = world().by_platform.get(PLATFORMS[machine.system], ())
-    return next((b for b in builds if runs(machine, b)), None)
+    return choose(machine, (machine.driver,), (machine.python,))
 
 
-# --- what would help ------------------------------------------------------------------------------------------------------
+def best_over(machine: Machine, *, driver: bool = False, python: bool = False, torch: bool = False) -> Build | None:
+    """The best build when driver, Python or the torch asked for may be chosen freely."""
+    drivers = ANY_DRIVER if driver else (machine.driver,)
+    pythons = ANY_PYTHON if python else (machine.python,)
+    # What is chosen freely must not tell machines apart, or the cache is of no use.
+    return _choose(Machine(machine.system, machine.sms, pin=None if torch else machine.pin), drivers, pythons)
 
 
-def best_over(machine: Machine, *, driver: bool, python: bool) -> Build | None:
-    """The best build when the driver, the Python or both may be chosen freely."""
-    drivers = tuple(f"{b}.999" for b in world().branches) if driver else (machine.driver,)
-    pythons = PYTHONS if python else (machine.python,)
-    return _best_of(dataclasses.replace(machine, driver=None, python=None), drivers, pythons)
-
-
-@functools.cache
-def _best_of(machine: Machine, drivers: tuple[str | None, ...], pythons: tuple[str | None, ...]) -> Build | None:
-    changed = [dataclasses.replace(machine, driver=d, python=p) for d in drivers for p in pythons]
-    return max((b for m in changed if (b := best(m))), key=lambda b: b.order, default=None)
+_choose = functools.cache(choose)
+ANY_DRIVER = tuple(f"{branch}.999" for branch in world().branches)
+ANY_PYTHON = tuple(f"3.{minor}" for minor in range(6, 17))

@@ -1,0 +1,301 @@
+"""The Python API: what `import gpurules` offers, for programs that embed it.
+
+May live here: checking of arguments and limits, and the thin layer over the pipeline. Must not: logic of diagnosis,
+printing, files, network, signals, changes of global state.
+
+Every function is stateless and may be called from any thread. What it raises on purpose is a GpurulesError.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from . import pipeline
+from .errors import InputError, InputTooLarge, TimeLimit
+from .facts import Fact, Provenance
+from .report import model
+from .report.model import Lang, ProofNode, RecommendResult
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+MAX_BYTES = 4 * 1024 * 1024
+MAX_FACTS = 20_000
+MAX_SECONDS = 10.0
+_SYSTEMS = ("linux", "windows", "wsl", "aarch64", "macos")
+
+Text = str | bytes
+System = Literal["linux", "windows", "wsl", "aarch64", "macos"]
+FactsInput = Text | Mapping[str, Any] | Iterable[Fact | Mapping[str, Any]]
+ReportsInput = Mapping[str, Text] | Iterable[tuple[str, Text]]
+
+_M = TypeVar("_M", bound=model.Report | RecommendResult)
+
+
+class Report(model.Report):
+    """A diagnosis (schema `gpurules.report/1`) that can be asked about itself.
+
+    It is immutable and holds the facts that it was made from, so every question works on a report read from JSON too.
+    `lang` is by default that of the report; `knowledge` is the folder that it was made with, where one was given.
+    """
+
+    @classmethod
+    def from_json(cls, text: Text) -> Self:
+        """The report of a JSON text that `to_json` or `gpurules diagnose --json` wrote. Raises InputError."""
+        return _from_json(cls, text)
+
+    def why(
+        self, target: str = "1", *, lang: Lang | None = None, knowledge: str | PathLike[str] | None = None
+    ) -> list[ProofNode]:
+        """The proofs of a finding (number, cause or rule), fix, fact or build, each a tree down to what was read."""
+        del knowledge
+        return pipeline.why(self, target, lang or self.lang)
+
+    def redacted(self) -> Self:
+        """The report without names of persons and machines, addresses, serials and secrets."""
+        return pipeline.redacted(self)
+
+    def to_text(self, *, width: int = 80, lang: Lang | None = None) -> str:
+        """The report as the command line shows it, without colours."""
+        from .report.layout import Look
+        from .report.text import render_text
+
+        return render_text(self, lang=lang or self.lang, look=Look(width=width))
+
+    def to_markdown(self, *, lang: Lang | None = None, redact: bool = True) -> str:
+        """The report as Markdown that is safe to post: nothing in it mentions, links or formats by itself."""
+        from .report.markdown import render_markdown
+
+        return render_markdown(self.redacted() if redact else self, lang=lang or self.lang)
+
+
+class Recommendation(RecommendResult):
+    """Which torch to install (schema `gpurules.recommend/1`)."""
+
+    @classmethod
+    def from_json(cls, text: Text) -> Self:
+        """The result of a JSON text that `to_json` or `gpurules recommend --json` wrote. Raises InputError."""
+        return _from_json(cls, text)
+
+
+def diagnose(
+    text: Text | None = None,
+    *,
+    facts: FactsInput | None = None,
+    reports: ReportsInput | None = None,
+    question: str | None = None,
+    goals: Mapping[str, str] | None = None,
+    lang: Lang = "en",
+    probe: bool | None = None,
+    today: date | None = None,
+    knowledge: str | PathLike[str] | None = None,
+    max_seconds: float | None = MAX_SECONDS,
+    max_bytes: int | None = MAX_BYTES,
+) -> Report:
+    """Find what is wrong and what to do about it.
+
+    text: a pasted text: collect_env, nvidia-smi, a traceback, a log, or several in one.
+    facts: a facts file's content (YAML or JSON), or the same as Python values, or `Fact` objects.
+    reports: more texts by name; places in the report read `name:line`.
+    question, goals: what the user wants to know or have, as `--question` and `--goal` take them.
+    probe: look at this machine too. By default only where nothing else is given: `diagnose()` is about this machine.
+    today: the day from which the age of the knowledge is reckoned.
+    knowledge: a folder whose files are added to the shipped knowledge or replace those of the same name.
+    max_seconds, max_bytes: limits on the work and on all inputs together; None for no limit. The time is looked at
+    between steps, so it can be overrun by one step.
+
+    Raises InputError where the input cannot be used (KnowledgeError where files have faults, InputTooLarge) and
+    TimeLimit.
+    """
+    inputs = _inputs(
+        text, facts, reports, question, goals, lang, probe, today, knowledge, _Clock(max_seconds), max_bytes
+    )
+    return _own(Report, pipeline.diagnose(inputs))
+
+
+def recommend(
+    text: Text | None = None,
+    *,
+    facts: FactsInput | None = None,
+    reports: ReportsInput | None = None,
+    goals: Mapping[str, str] | None = None,
+    os: System | None = None,
+    python: str | None = None,
+    lang: Lang = "en",
+    probe: bool | None = None,
+    knowledge: str | PathLike[str] | None = None,
+    max_seconds: float | None = MAX_SECONDS,
+    max_bytes: int | None = MAX_BYTES,
+) -> Recommendation:
+    """Say which torch to install on the machine that is described, or on this one where nothing is.
+
+    os, python: override what was found, as `--os` and `--python` do; the other arguments are those of `diagnose`.
+    """
+    if os is not None and os not in _SYSTEMS:
+        raise InputError(f"os: {os!r} is none of {', '.join(_SYSTEMS)}")
+    inputs = _inputs(text, facts, reports, None, goals, lang, probe, None, knowledge, _Clock(max_seconds), max_bytes)
+    inputs = replace(inputs, os=os, target_python=None if python is None else _text("python", python))
+    return _own(Recommendation, pipeline.recommend(inputs))
+
+
+def read_facts(
+    text: Text | None = None,
+    *,
+    facts: FactsInput | None = None,
+    reports: ReportsInput | None = None,
+    question: str | None = None,
+    knowledge: str | PathLike[str] | None = None,
+    max_seconds: float | None = MAX_SECONDS,
+    max_bytes: int | None = MAX_BYTES,
+) -> list[Fact]:
+    """The facts that the inputs state, each with the places where it was read; nothing is concluded from them."""
+    inputs = _inputs(
+        text, facts, reports, question, None, "en", False, None, knowledge, _Clock(max_seconds), max_bytes
+    )
+    return pipeline.read(inputs)
+
+
+def probe_facts(*, python: str | PathLike[str] | None = None, redact: bool = True) -> list[Fact]:
+    """The facts of this machine, and of the interpreter that runs torch (by default the one on the path)."""
+    return pipeline.probe(pipeline.Inputs(python=None if python is None else str(python)), redact=redact)
+
+
+def facts_to_json(facts: Iterable[Fact]) -> str:
+    """Facts as JSON (schema `gpurules.facts/1`) that `facts=` and `--facts` read."""
+    from .report.facts_text import facts_json
+
+    return facts_json(facts)
+
+
+# --- arguments to inputs ----------------------------------------------------------------------------------------------
+
+
+class _Clock:
+    """Raises TimeLimit when it is looked at too late."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def __call__(self) -> None:
+        if self._end is not None and time.monotonic() > self._end:
+            raise TimeLimit(f"not done within {self._seconds:g} s")
+
+
+def _inputs(
+    text: Text | None,
+    facts: FactsInput | None,
+    reports: ReportsInput | None,
+    question: str | None,
+    goals: Mapping[str, str] | None,
+    lang: Lang,
+    probe: bool | None,
+    today: date | None,
+    knowledge: str | PathLike[str] | None,
+    tick: Callable[[], None],
+    max_bytes: int | None,
+) -> pipeline.Inputs:
+    if lang not in ("en", "zh"):
+        raise InputError(f"lang: {lang!r} is neither en nor zh")
+    nothing = text is None and facts is None and reports is None and question is None
+    if nothing and probe is False:
+        raise InputError("nothing to look at: no text, facts, reports or question is given, and probe is False")
+    texts = list(_reports(text, reports))
+    documents, given = _facts(facts)
+    wanted = {_text("goals", name): _text("goals", value) for name, value in (goals or {}).items()}
+    asked = None if question is None else _text("question", question)
+    size = sum(len(data) for _, data in [*texts, *documents])
+    size += sum(len(part.encode()) for part in (asked or "", *wanted, *wanted.values()))
+    if max_bytes is not None and size > max_bytes:
+        raise InputTooLarge(f"the input has {size} bytes, the limit is {max_bytes}")
+    return pipeline.Inputs(
+        reports=texts,
+        facts=documents,
+        given=given,
+        question=asked,
+        goals=wanted,
+        probe=nothing if probe is None else probe,
+        lang=lang,
+        today=today,
+        knowledge=None if knowledge is None else Path(knowledge),
+        tick=tick,
+        max_facts=MAX_FACTS,
+    )
+
+
+def _reports(text: Text | None, reports: ReportsInput | None) -> Iterator[tuple[str, bytes]]:
+    if text is not None:
+        yield "text", _bytes("text", text)
+    pairs = reports.items() if isinstance(reports, Mapping) else (reports or ())
+    for name, content in pairs:
+        yield _text("reports", name), _bytes(f"reports: {name}", content)
+
+
+def _facts(facts: FactsInput | None) -> tuple[list[tuple[str, bytes]], list[Fact]]:
+    """Facts as documents to read, and as they are."""
+    if facts is None:
+        return [], []
+    if isinstance(facts, str | bytes):
+        return [("facts", _bytes("facts", facts))], []
+    if isinstance(facts, Mapping):
+        return [("facts", _json(facts))], []
+    given = list(facts)
+    own = [_clean_fact(fact) for fact in given if isinstance(fact, Fact)]
+    written = [fact for fact in given if not isinstance(fact, Fact)]
+    return [("facts", _json({"facts": written}))] if written else [], own
+
+
+def _clean_fact(fact: Fact) -> Fact:
+    """A caller's fact with texts that every part can hold, and a place: conclusions from it name one."""
+    fields = {name: _whole(value) if isinstance(value, str) else value for name, value in fact.fields.items()}
+    return Fact(fact.type, fields, fact.provenance or (Provenance("user", "facts"),))
+
+
+def _json(value: object) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"facts: {error}") from error
+
+
+def _bytes(what: str, value: object) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace")
+    if isinstance(value, bytes):
+        return value
+    raise InputError(f"{what}: must be str or bytes, not {type(value).__name__}")
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{what}: must be str, not {type(value).__name__}")
+    return _whole(value)
+
+
+def _whole(text: str) -> str:
+    """Lone surrogates are no characters: neither JSON nor UTF-8 can hold them."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _own(kind: type[_M], result: model.Report | RecommendResult) -> _M:
+    """The pipeline's result as the API's class; it was checked when it was made."""
+    values = {name: getattr(result, name) for name in type(result).model_fields}
+    return kind.model_construct(_fields_set=set(result.model_fields_set), **values)
+
+
+def _from_json(kind: type[_M], text: Text) -> _M:
+    try:
+        return kind.model_validate(json.loads(text))
+    except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
+        wanted = kind.model_fields["schema_id"].default
+        raise InputError(f"no {wanted}: {str(error).splitlines()[0]}") from error

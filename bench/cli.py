@@ -1,0 +1,116 @@
+"""Times the command line as a user meets it: wall time and peak memory of whole processes, and what they import.
+
+    python bench/cli.py [--runs N] [--json]
+
+Median of N runs (default 7) after one that fills the caches; peak resident memory is the largest of the runs. The
+last run of each command lists its modules, so that a stray import of torch is seen. Exit status 1 when a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+REPORT = """\
+Collecting environment information...
+PyTorch version: 2.6.0+cu124
+Is debug build: False
+CUDA used to build PyTorch: 12.4
+
+OS: Ubuntu 22.04.5 LTS (x86_64)
+Python version: 3.12.8 (main, Dec  4 2024, 08:54:12) [GCC 11.4.0] (64-bit runtime)
+Is CUDA available: True
+GPU models and configuration: GPU 0: NVIDIA GeForce RTX 5090
+Nvidia driver version: 570.124.06
+
+Versions of relevant libraries:
+[pip3] torch==2.6.0+cu124
+"""
+FACTS = "gpus: 2x NVIDIA GeForce RTX 4090\ndriver: 570.133.07\nos: Ubuntu 24.04\npython: 3.12\n"
+NEVER = ("torch", "durable", "clips", "rich")
+# command: arguments, the most seconds, the modules it must not import besides NEVER
+COMMANDS: dict[str, tuple[list[str], float, tuple[str, ...]]] = {
+    "version": (["--version"], 0.15, ("pydantic", "yaml", "gpurules.pipeline")),
+    "help": (["--help"], 0.15, ("pydantic", "yaml", "gpurules.pipeline")),
+    "diagnose": (["diagnose", "--no-save", "--report", "report.txt"], 0.5, ()),
+    "recommend": (["recommend", "--facts", "facts.yaml"], 0.5, ()),
+}
+MEMORY_MIB = 120
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One command: median seconds, largest resident memory, modules that it should not have imported."""
+
+    command: str
+    seconds: float
+    bar_s: float
+    peak_mib: float
+    unwanted: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return self.seconds <= self.bar_s and self.peak_mib <= MEMORY_MIB and not self.unwanted
+
+
+def start(arguments: list[str], folder: Path, *options: str) -> tuple[float, float, str]:
+    """Wall seconds, peak MiB and stderr of one process; Linux counts ru_maxrss in KiB, macOS in bytes."""
+    environ = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "LC_ALL": "C.UTF-8"}
+    command = [sys.executable, *options, "-m", "gpurules", *arguments]
+    with open(folder / "stderr", "w+b") as stderr:
+        began = time.perf_counter()
+        process = subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.DEVNULL, stderr=stderr)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        stderr.seek(0)
+        text = stderr.read().decode(errors="replace")
+    if process.returncode not in (0, 1) or "Traceback" in text:
+        raise SystemExit(f"{' '.join(arguments)}: status {process.returncode}\n{text}")
+    return seconds, usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10), text
+
+
+def measure(name: str, runs: int, folder: Path) -> Measured:
+    arguments, bar, not_these = COMMANDS[name]
+    start(arguments, folder)
+    results = [start(arguments, folder) for _ in range(runs)]
+    imports = start(arguments, folder, "-X", "importtime")[2]
+    loaded = {line.rpartition("|")[2].strip() for line in imports.splitlines() if line.startswith("import time:")}
+    unwanted = tuple(sorted(loaded & {*NEVER, *not_these}))
+    return Measured(name, statistics.median(r[0] for r in results), bar, max(r[1] for r in results), unwanted)
+
+
+def measure_all(runs: int) -> list[Measured]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "report.txt").write_text(REPORT, encoding="utf-8")
+        (folder / "facts.yaml").write_text(FACTS, encoding="utf-8")
+        return [measure(command, runs, folder) for command in COMMANDS]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    results = measure_all(options.runs)
+    if options.json:
+        print(json.dumps([asdict(m) for m in results], indent=1))
+    else:
+        for m in results:
+            extra = f"  imports {', '.join(m.unwanted)}" if m.unwanted else ""
+            verdict = "ok" if m.ok else "MISSED"
+            print(f"{m.command:10} {m.seconds:6.3f} s (bar {m.bar_s} s)  {m.peak_mib:6.1f} MiB  {verdict}{extra}")
+    return 0 if all(m.ok for m in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,442 @@
+"""The checks of the knowledge as a whole: every fault at once, with file, line and field.
+
+May live here: what files say of one another (causes, kinds, questions, types), what a rule or fix must have, and the
+order of the checks. Must not: checks that loading needs anyway (`build.py`, `compile.py`), evaluation, content.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from ..engine.analysis import RuleError, check_rules, levels
+from ..engine.ir import Pattern, Rule
+from ..facts import Scalar
+from . import templates
+from .build import SLUG, Sources, Unit, read_sources, static_rows
+from .compile import EVIDENCE_ALIAS
+from .loader import knowledge_files
+from .patterns import contradiction, may_match_conclusion, may_match_row, repeated, unguarded
+from .problems import KnowledgeError, Problem, Problems, did_you_mean
+from .signature_checks import check_phrases, check_signatures, kinds_given
+from .yamlnodes import load
+
+# Statements that the pipeline itself makes of a question.
+_SAID_BY_ASKING = ("question_asked", "gpu_mentioned")
+# Derived types that reports are made of, whether or not a rule reads them too.
+_READ_BY_REPORTS = ("evidence", "symptom", "fix_offer", "fix_option", "pick", "strike", "driver_target", "wsl_known")
+_SUPPORT = ("decisive", "strong", "weak")
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_WIDE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff01-\uff5e]")
+# A Chinese text may be a name, a command or a quoted message throughout, but no sentence of another language.
+_QUOTED = re.compile(r"“[^”]*”|`[^`]*`")
+_PROSE = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")
+# Somewhere it is tomorrow already.
+_AHEAD = timedelta(days=1)
+
+
+def check(folder: Path | None = None, today: date | None = None) -> list[Problem]:
+    """Every fault of the shipped knowledge, or of it with a folder laid over; empty where it is fine."""
+    problems = Problems()
+    try:
+        sources = read_sources(knowledge_files(folder), problems)
+    except KnowledgeError as error:
+        return list(error.problems)
+    _Checks(sources, problems, today or date.today()).run()
+    return sorted(set(problems.found))
+
+
+class _Checks:
+    """The checks over one folder; each adds to `problems`."""
+
+    def __init__(self, sources: Sources, problems: Problems, today: date) -> None:
+        self.sources = sources
+        self.problems = problems
+        self.today = today
+        self.vocabulary = sources.vocabulary
+        self.units = (*sources.rules.values(), *sources.fixes.values(), *sources.symptoms.values())
+        self.ir = [rule for unit in self.units for rule in unit.ir]
+        self.kinds = {
+            "error": kinds_given(sources, "error"),
+            "statement": kinds_given(sources, "statement")
+            | {str(entry["kind"]) for entry in sources.phrases}
+            | set(_answered(sources))
+            | set(_SAID_BY_ASKING),
+        }
+
+    def run(self) -> None:
+        for unit in self.sources.rules.values():
+            self.rule(unit)
+        for unit in self.sources.fixes.values():
+            self.fix(unit)
+        for unit in self.sources.symptoms.values():
+            self.symptom(unit)
+        self.causes()
+        self.questions()
+        self.words()
+        self.rule_base()
+        self.derived_types()
+        self.reachable()
+        self.dates()
+        check_signatures(self.sources, self.problems)
+        check_phrases(self.sources, self.problems)
+
+    def named(self, unit: Unit, field: str, what: str, name: str, known: Collection[str]) -> None:
+        """A name must be known."""
+        if name not in known:
+            unit.fault(self.problems, field, f'unknown {what} "{name}"{did_you_mean(name, known)}')
+
+    def asks(self, unit: Unit) -> None:
+        for index, name in enumerate(unit.data.get("asks", ())):
+            self.named(unit, f"asks[{index}]", "question", name, self.sources.questions)
+
+    # --- rules --------------------------------------------------------------------------------------------------------
+
+    def rule(self, unit: Unit) -> None:
+        data = unit.data
+        folder = data["file"].split("/")[1]
+        if data["area"] != folder:
+            unit.fault(self.problems, "area", f'must be the folder\'s name, "{folder}"')
+        for index, conclusion in enumerate(data["conclude"]):
+            if "cause" in conclusion:
+                self.named(unit, f"conclude[{index}].cause", "cause", conclusion["cause"], self.sources.causes)
+                if "severity" not in data:
+                    unit.fault(self.problems, "severity", "is missing: the rule speaks of a cause")
+        self.asks(unit)
+        self.patterns(unit)
+        bound = [_types(rule) for rule in unit.ir]
+        for key in ("title", "because"):
+            self.text(unit, key, data[key], bound)
+        self.examples(unit)
+
+    def examples(self, unit: Unit) -> None:
+        for kind, examples in unit.data["examples"].items():
+            for number, example in enumerate(examples):
+                field = f"examples.{kind}[{number}]"
+                for index, fact in enumerate(example["facts"]):
+                    self.fact(unit, f"{field}.facts[{index}]", fact, ("observed",))
+                if "derives" in example:
+                    self.fact(unit, f"{field}.derives", example["derives"], ("derived",))
+                own = {c["cause"] for c in unit.data["conclude"] if "cause" in c}
+                if "cause" in example:
+                    self.named(unit, f"{field}.cause", "conclusion of this rule", example["cause"], own)
+                if kind == "unknown":
+                    if "needs" not in example:
+                        unit.fault(self.problems, f"{field}.needs", "is missing: name the type that is not known")
+                    else:
+                        self.named(unit, f"{field}.needs", "type", example["needs"], self.vocabulary.types)
+
+    def fact(self, unit: Unit, field: str, fact: Mapping[str, Mapping[str, Scalar]], kinds: Collection[str]) -> None:
+        """A fact as examples and effects state it: known type, fields and values."""
+        for type_name, fields in fact.items():
+            known = [name for name, spec in self.vocabulary.types.items() if spec.kind in kinds]
+            self.named(unit, f"{field}.{type_name}", f"{kinds[0]} type", type_name, known)  # type: ignore[index]
+            if type_name not in known:
+                continue
+            for name, value in fields.items():
+                fault = self.vocabulary.check(type_name, name, value)
+                if fault:
+                    unit.fault(self.problems, f"{field}.{type_name}.{name}", fault)
+                elif name == "kind" and type_name in self.kinds:
+                    self.named(unit, f"{field}.{type_name}.kind", type_name, str(value), self.kinds[type_name])
+
+    # --- fixes --------------------------------------------------------------------------------------------------------
+
+    def fix(self, unit: Unit) -> None:
+        data = unit.data
+        for index, cause in enumerate(data["causes"]):
+            self.named(unit, f"causes[{index}]", "cause", cause, self.sources.causes)
+        if not SLUG.match(data["action"]):
+            unit.fault(self.problems, "action", "is lower case, its words parted by underscores")
+        self.patterns(unit)
+        bound = [_types(rule) for rule in unit.ir if "?" not in rule.id]
+        for key in ("title", "not_simulable", "risks", "undo", "verify"):
+            if key in data:
+                self.text(unit, key, data[key], bound)
+        for field, words in _plain_texts(data):
+            self.slots(unit, field, words, bound)
+        self.options(unit)
+        self.steps(unit, bound)
+        self.effects(unit, bound)
+        if data["kind"] == "cure":
+            if not data["effects"] and "not_simulable" not in data:
+                unit.fault(self.problems, "effects", "is missing: a cure has `effects`, or says why in `not_simulable`")
+            if "verify" not in data and not data["verify_run"]:
+                unit.fault(self.problems, "verify", "is missing: a cure has `verify` or `verify_run`")
+
+    def options(self, unit: Unit) -> None:
+        optional = unit.data["optional"]
+        used: set[str] = set()
+        for field, item in _items(unit.data):
+            if isinstance(item, dict):
+                used.add(item["if"])
+                self.named(unit, f"{field}.if", "alias of `optional`:", item["if"], optional)
+        for alias in optional:
+            if alias not in used:
+                unit.fault(self.problems, f"optional.{alias}", "no `if` uses it")
+
+    def steps(self, unit: Unit, bound: Sequence[Mapping[str, str]]) -> None:
+        for index, step in enumerate(unit.data["steps"]):
+            field = f"steps[{index}]"
+            if not step["run"] and "say" not in step:
+                unit.fault(self.problems, field, "needs `run` or `say`")
+            if "say" in step:
+                self.text(unit, f"{field}.say", step["say"], bound)
+            if step["run"][:1] == ["sudo"] and not step["needs_root"]:
+                unit.fault(self.problems, f"{field}.needs_root", "must be true: the command begins with sudo")
+            if step["needs_root"] and "risks" not in unit.data:
+                unit.fault(self.problems, "risks", "is missing: a step needs root")
+
+    def effects(self, unit: Unit, bound: Sequence[Mapping[str, str]]) -> None:
+        for index, effect in enumerate(unit.data["effects"]):
+            for operation, fact in effect.items():
+                field = f"effects[{index}].{operation}"
+                ((type_name, fields),) = fact.items()
+                constants = {n: v for n, v in fields.items() if not (isinstance(v, str) and templates.slots(v))}
+                self.fact(unit, field, {type_name: constants}, ("observed",))
+                for name in fields.keys() - constants.keys():
+                    self.filled(unit, f"{field}.{type_name}.{name}", operation, type_name, name)
+                    self.slots(unit, f"{field}.{type_name}.{name}", str(fields[name]), bound)
+
+    def filled(self, unit: Unit, field: str, operation: str, type_name: str, name: str) -> None:
+        """A field of an effect that is filled with a value of a matched fact."""
+        if operation == "remove":
+            unit.fault(self.problems, field, "must be a constant: what is removed is not filled in")
+        elif type_name in self.vocabulary.types:
+            spec = self.vocabulary.types[type_name].fields.get(name)
+            if spec is None:
+                unit.fault(self.problems, field, str(self.vocabulary.check(type_name, name, "")))
+            elif spec.type in ("int", "bool"):
+                unit.fault(self.problems, field, f"a text cannot fill a field of type {spec.type}")
+
+    # --- causes, symptoms, questions ----------------------------------------------------------------------------------
+
+    def causes(self) -> None:
+        evidenced = {
+            conclusion.fields["cause"]
+            for rule in self.ir
+            for conclusion in rule.conclusions
+            if conclusion.type == "evidence" and conclusion.fields["word"] in _SUPPORT
+        }
+        served = {cause for unit in self.sources.fixes.values() for cause in unit.data["causes"]}
+        for name, unit in self.sources.causes.items():
+            self.asks(unit)
+            for key in ("title", "message"):
+                if key in unit.data:
+                    self.text(unit, key, unit.data[key], ())
+            if unit.data["severity"] == "error" and unit.data["status"] != "preview":
+                if name not in evidenced:
+                    unit.fault(self.problems, "", "no rule gives evidence for it; until one does, `status: preview`")
+                if name not in served:
+                    unit.fault(self.problems, "", "no fix serves it; until one does, `status: preview`")
+
+    def symptom(self, unit: Unit) -> None:
+        self.text(unit, "title", unit.data["title"], ())
+        for key, type_name in (("errors", "error"), ("statements", "statement")):
+            for index, kind in enumerate(unit.data[key]):
+                self.named(unit, f"{key}[{index}]", type_name, kind, self.kinds[type_name])
+        if not unit.data["errors"] and not unit.data["statements"]:
+            unit.fault(self.problems, "", "needs `errors` or `statements` that raise it")
+        for cause in unit.data["causes"]:
+            self.named(unit, f"causes.{cause}", "cause", cause, self.sources.causes)
+        self.asks(unit)
+
+    def questions(self) -> None:
+        for unit in self.sources.questions.values():
+            for key in ("topic", "text"):
+                self.text(unit, key, unit.data[key], ())
+            for key in ("provides", "moot_if"):
+                for index, name in enumerate(unit.data[key]):
+                    self.named(unit, f"{key}[{index}]", "type", name, self.vocabulary.types)
+            for number, answer in enumerate(unit.data["answers"]):
+                self.text(unit, f"answers[{number}].text", answer["text"], ())
+                for key in ("gives", "instance"):
+                    for index, fact in enumerate(answer[key]):
+                        self.fact(unit, f"answers[{number}].{key}[{index}]", fact, ("observed",))
+
+    def words(self) -> None:
+        """The tables whose texts have slots of their own."""
+        for name, unit in self.sources.sentences.items():
+            self.named(unit, "", "type", name, self.vocabulary.types)
+            for field, text in unit.data.get("fields", {}).items():
+                self.languages(unit, f"fields.{field}", text)
+        for unit in (*self.sources.sentences.values(), *self.sources.changes.values()):
+            for key in ("noun", "say", "title", "risk"):
+                if key in unit.data:
+                    self.languages(unit, key, unit.data[key])
+
+    # --- texts --------------------------------------------------------------------------------------------------------
+
+    def text(self, unit: Unit, field: str, text: Mapping[str, str], bound: Sequence[Mapping[str, str]]) -> None:
+        """A text in two languages: each in its own, both with the same slots, which patterns bind."""
+        self.languages(unit, field, text)
+        for lang in ("en", "zh"):
+            self.slots(unit, f"{field}.{lang}", text[lang], bound or ({},))
+        if templates.slots(text["en"]) != templates.slots(text["zh"]):
+            missing = set(templates.slots(text["en"])) ^ set(templates.slots(text["zh"]))
+            unit.fault(self.problems, field, f"only one language has {', '.join(sorted(missing))}")
+
+    def languages(self, unit: Unit, field: str, text: Mapping[str, str]) -> None:
+        if _WIDE.search(text["en"]):
+            unit.fault(self.problems, f"{field}.en", "holds Chinese characters")
+        if not _HAN.search(text["zh"]) and _PROSE.search(_QUOTED.sub("", text["zh"])):
+            unit.fault(self.problems, f"{field}.zh", "is not translated")
+
+    def slots(self, unit: Unit, field: str, text: str, bound: Sequence[Mapping[str, str]]) -> None:
+        for types in bound:
+            for fault in templates.faults(text, types, self.vocabulary):
+                unit.fault(self.problems, field, fault)
+
+    # --- patterns -----------------------------------------------------------------------------------------------------
+
+    def patterns(self, unit: Unit) -> None:
+        for rule, pattern, place in _patterns(unit):
+            spec = self.vocabulary.types[pattern.type]
+            field = contradiction(pattern, spec)
+            if field:
+                effect = "always holds" if pattern.negated else "never matches"
+                unit.fault(
+                    self.problems, f"{place}.{pattern.type}.{field}", f"contradicts itself: the pattern {effect}"
+                )
+            if unguarded(rule, pattern, spec) and not unit.data.get("assume"):
+                guard = f"{{coverage: {{domain: {spec.domain}, complete: true}}}}"
+                unit.fault(self.problems, place, f"nobody may have looked for {pattern.type}: needs a pattern {guard}")
+            for test in pattern.tests:
+                if test.field == "kind" and pattern.type in self.kinds:
+                    for kind in test.value if isinstance(test.value, tuple) else (test.value,):
+                        known = self.kinds[pattern.type]
+                        self.named(unit, f"{place}.{pattern.type}.kind", pattern.type, str(kind), known)
+
+    def rule_base(self) -> None:
+        """What only all rules together show: negation in circles and rules that repeat others."""
+        owners = {rule.id: unit for unit in self.units for rule in unit.ir}
+        sound: list[Rule] = []
+        for rule in self.ir:
+            try:
+                check_rules((rule,))
+                sound.append(rule)
+            except RuleError as error:
+                owners[rule.id].fault(self.problems, "when", str(error))
+        while True:
+            try:
+                levels(sound)
+                break
+            except RuleError as error:
+                culprit = next(r for r in sound if str(error).startswith(f"rule {r.id}: "))
+                owners[culprit.id].fault(self.problems, "when", str(error).partition(": ")[2])
+                sound.remove(culprit)
+        for first, second in repeated(r for unit in self.sources.rules.values() for r in unit.ir):
+            where = "an alternative of this rule" if first.group == second.group else f"rule {first.group}"
+            owners[second.id].fault(self.problems, "when", f"the same patterns and conclusions as {where}")
+
+    def reachable(self) -> None:
+        """Positive patterns that nothing can match: no conclusion and no catalog row passes their tests."""
+        rows: dict[str, list[Mapping[str, Scalar]]] = {}
+        for type_name, fields, _, _ in static_rows(self.sources.catalogs, self.vocabulary)[0]:
+            rows.setdefault(type_name, []).append(fields)
+        concluded = [conclusion for rule in self.ir for conclusion in rule.conclusions]
+        for unit in (*self.sources.rules.values(), *self.sources.fixes.values()):
+            for _, pattern, place in _patterns(unit):
+                kind = self.vocabulary.types[pattern.type].kind
+                if pattern.negated or kind == "observed" or pattern.type == "evidence":
+                    continue
+                if kind == "catalog":
+                    matched = any(may_match_row(pattern, row) for row in rows.get(pattern.type, ()))
+                else:
+                    matched = any(may_match_conclusion(pattern, c) for c in concluded if c.type == pattern.type)
+                if not matched:
+                    source = "row of the catalogs" if kind == "catalog" else "rule's conclusion"
+                    unit.fault(self.problems, place, f"never matches: no {source} passes its tests")
+
+    def derived_types(self) -> None:
+        """Derived types that nothing concludes or nothing uses."""
+        concluded = {conclusion.type for rule in self.ir for conclusion in rule.conclusions}
+        used = {p.type for rule in self.ir for p in rule.patterns}.union(_READ_BY_REPORTS)
+        used |= {name for unit in self.sources.questions.values() for name in unit.data["moot_if"]}
+        root = load(self.sources.files["vocabulary.yaml"], Problems(), "vocabulary.yaml")
+        listed = root.get("types") if root else None
+        for key, _ in listed.pairs() if listed else ():
+            spec = self.vocabulary.types.get(key.text)
+            if spec is None or spec.kind != "derived":
+                continue
+            if key.text not in concluded:
+                self.problems.add(key.file, key.line, key.text, "no rule concludes it")
+            if key.text not in used:
+                self.problems.add(key.file, key.line, key.text, "nothing uses it")
+
+    # --- dates --------------------------------------------------------------------------------------------------------
+
+    def dates(self) -> None:
+        for unit in (*self.sources.rules.values(), *self.sources.fixes.values()):
+            for index, source in enumerate(unit.data["sources"]):
+                fault = self.date_fault(source["retrieved"])
+                if fault:
+                    unit.fault(self.problems, f"sources[{index}].retrieved", fault)
+        for catalog, day in self.sources.catalogs.retrieved.items():
+            fault = self.date_fault(day)
+            if fault:
+                self.problems.add(f"facts/{catalog}.yaml", 0, "retrieved", fault)
+
+    def date_fault(self, text: str) -> str | None:
+        try:
+            day = date.fromisoformat(text)
+        except ValueError:
+            return f'"{text}" is no date'
+        return f"{text} is in the future" if day > self.today + _AHEAD else None
+
+
+def _types(rule: Rule) -> dict[str, str]:
+    """The type that each alias binds."""
+    return {p.alias: p.type for p in rule.patterns if not p.negated}
+
+
+def _patterns(unit: Unit) -> Iterator[tuple[Rule, Pattern, str]]:
+    """Every pattern that the file itself holds, with its rule and its path in the file."""
+    when = unit.data.get("when") or {}
+    groups = [[(key, index) for index in range(len(group))] for key, group in when.items() if key.startswith("any_of")]
+    branches = list(itertools.product(*groups))
+    options = 1 + len(unit.data.get("optional", ()))
+    for number, rule in enumerate(unit.ir):
+        chosen = branches[number // options]
+        places = {alias: f"when.{alias}" for alias in when}
+        places |= {alias: f"when.{key}[{index}].{alias}" for key, index in chosen for alias in when[key][index]}
+        places |= {alias: f"optional.{alias}" for alias in unit.data.get("optional", ())}
+        for pattern in rule.patterns:
+            if pattern.alias != EVIDENCE_ALIAS:
+                place = places[pattern.alias]
+                yield rule, pattern, f"{place}.not" if pattern.negated else place
+
+
+def _answered(sources: Sources) -> Iterator[str]:
+    """The statements that answers of questions make."""
+    for unit in sources.questions.values():
+        for answer in unit.data["answers"]:
+            for fact in answer["gives"]:
+                if "statement" in fact:
+                    yield str(fact["statement"].get("kind", ""))
+
+
+def _items(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The arguments and package versions of a fix, plain ones and optional ones."""
+    for name, item in data["packages"].items():
+        yield f"packages.{name}", item
+    for number, step in enumerate(data["steps"]):
+        for index, item in enumerate(step["run"]):
+            yield f"steps[{number}].run[{index}]", item
+
+
+def _plain_texts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The texts of a fix that are the same in every language."""
+    for key in ("index_url", "driver_at_least", "driver_below", "python"):
+        if key in data:
+            yield key, data[key]
+    for name, value in data["env"].items():
+        yield f"env.{name}", value
+    for index, word in enumerate(data["verify_run"]):
+        yield f"verify_run[{index}]", word
+    for field, item in _items(data):
+        yield field, item["text"] if isinstance(item, dict) else item

@@ -1,0 +1,241 @@
+"""Checks of the error signatures and phrases: patterns that every engine reads, groups that are fields, samples.
+
+May live here: checks of the two text catalogs. Must not: matching of inputs, any pattern or kind.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from .build import SLUG, Sources, line_of
+from .phrases import pattern_fault
+from .problems import Problems, did_you_mean
+from .schema import PhraseEntry
+from .vocabulary import Vocabulary
+from .yamlnodes import Node, load
+
+_KEYS = (
+    "id",
+    "about",
+    "pattern",
+    "convert",
+    "gives",
+    "gives_each",
+    "text",
+    "in",
+    "sample",
+    "companions",
+    "source",
+    "confidence",
+    "background",
+)
+_Fault = tuple[str, Node, str]
+_REQUIRED = ("id", "about", "pattern", "sample", "source", "confidence")
+_CONFIDENCE = ("verified", "secondary")
+# What a conversion makes of text, as the vocabulary's types of field that can take it.
+_TEXT = ("str", "version", "gpu_name", "enum", "conda_build")
+_MADE = {"int": ("int",), "mib": ("int",), "minus": ("int",), "sm": ("sm",), "text": _TEXT}
+
+
+def check_signatures(sources: Sources, problems: Problems) -> None:
+    """Check every entry of `facts/errors.yaml`."""
+    seen: dict[str, int] = {}
+    for node in sources.signatures:
+        name = _text(node, "id")
+        if name in seen:
+            problems.add(node.file, node.line, name, f"already stands in line {seen[name]}")
+        seen.setdefault(name, node.line)
+    for node in sources.signatures:
+        for field, at, message in _entry_faults(node, sources, seen):
+            problems.add(at.file, at.line, f"{_text(node, 'id')}.{field}", message)
+
+
+def _entry_faults(node: Node, sources: Sources, known: Mapping[str, int]) -> Iterator[_Fault]:
+    for key, _ in node.pairs():
+        if key.text not in _KEYS:
+            yield key.text, key, f"unknown field{did_you_mean(key.text, _KEYS)}"
+    missing = [name for name in _REQUIRED if not _text(node, name)]
+    yield from ((name, node, "is missing") for name in missing)
+    if missing:
+        return
+    if not SLUG.match(_text(node, "id")):
+        yield "id", node, "an id is lower case, its words parted by underscores"
+    if _text(node, "source") not in sources.signature_sources:
+        hint = did_you_mean(_text(node, "source"), sources.signature_sources)
+        yield "source", _at(node, "source"), f'unknown source "{_text(node, "source")}"{hint}'
+    if _text(node, "confidence") not in _CONFIDENCE:
+        yield "confidence", _at(node, "confidence"), f"must be one of {', '.join(_CONFIDENCE)}"
+    for other in (node.get("companions") or node).elements():
+        if other.text not in known:
+            yield "companions", other, f'unknown signature "{other.text}"{did_you_mean(other.text, known)}'
+    yield from _pattern_faults(node)
+    yield from _value_faults(node, sources.vocabulary)
+
+
+def _pattern_faults(node: Node) -> Iterator[_Fault]:
+    fault = regex_fault(_text(node, "pattern"))
+    if fault:
+        yield "pattern", _at(node, "pattern"), fault
+        return
+    if not re.search(_text(node, "pattern"), _text(node, "sample"), re.ASCII):
+        yield "sample", _at(node, "sample"), "the pattern does not match it"
+
+
+def regex_fault(pattern: str) -> str | None:
+    """Why a pattern cannot be used with every engine, or None."""
+    fault = pattern_fault(pattern.removeprefix("(?i)"))
+    if fault is not None:
+        return fault
+    try:
+        re2: Any = importlib.import_module("re2")
+    except ImportError:
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error as error:
+        return f"RE2 does not take it: {error}"
+    return None
+
+
+def _value_faults(node: Node, vocabulary: Vocabulary) -> Iterator[_Fault]:
+    """Groups, conversions and what is given: types and fields of the vocabulary, filled with what fits them."""
+    made = yield from _made(node, _groups(_text(node, "pattern")))
+    gives = node.get("gives")
+    given = [(key.text, value) for key, value in gives.pairs()] if gives else [("error", node)]
+    used: set[str] = set()
+    for type_name, fields in given:
+        if type_name == "error":
+            public = {name for name in made if not name.startswith("_")}
+            used |= public
+            yield from (
+                ("pattern", _at(node, "pattern"), fault)
+                for name in sorted(public)
+                if (fault := _taken(vocabulary, "error", name, made[name]))
+            )
+        if gives is not None:
+            used |= _outputs(fields)
+            yield from _template_faults(type_name, fields, made, vocabulary, "gives")
+    each = node.get("gives_each")
+    for item in each.elements() if each and each.kind == "list" else [each] if each else []:
+        used.add(_text(item, "split"))
+        inner = yield from _made(item, _groups(_text(item, "item")))
+        for key, fields in (item.get("gives") or item).pairs() if item.get("gives") else ():
+            yield from _template_faults(key.text, fields, {**made, **inner}, vocabulary, "gives_each")
+    convert = node.get("convert")
+    for _, how in convert.pairs() if convert else ():
+        used |= set(how.text.split()[1:])
+    for name in sorted(_groups(_text(node, "pattern")) - used):
+        yield "pattern", _at(node, "pattern"), f'nothing uses the group "{name}"'
+
+
+def _made(node: Node, groups: set[str]) -> Generator[_Fault, None, dict[str, tuple[str, ...]]]:
+    """The values that an entry can fill in, each with the types of field that take it."""
+    made: dict[str, tuple[str, ...]] = dict.fromkeys(groups, _TEXT)
+    convert = node.get("convert")
+    for key, how in convert.pairs() if convert else ():
+        kind, *inputs = how.text.split() or [""]
+        if kind not in _MADE:
+            yield "convert", how, f'unknown conversion "{kind}"{did_you_mean(kind, _MADE)}'
+            continue
+        for name in inputs or [key.text]:
+            if name not in groups:
+                yield "convert", how, f'the pattern has no group "{name}"{did_you_mean(name, groups)}'
+        made[key.text] = _MADE[kind]
+    return made
+
+
+def _template_faults(
+    type_name: str, fields: Node, made: Mapping[str, tuple[str, ...]], vocabulary: Vocabulary, field: str
+) -> Iterator[_Fault]:
+    spec = vocabulary.types.get(type_name)
+    if spec is None or spec.kind != "observed":
+        yield field, fields, f'"{type_name}" is no observed type{did_you_mean(type_name, vocabulary.types)}'
+        return
+    for key, value in fields.pairs():
+        fault: str | None
+        if value.text.startswith("$"):
+            name = value.text[1:]
+            fault = (
+                _taken(vocabulary, type_name, key.text, made[name])
+                if name in made
+                else f'the pattern has no group "{name}"{did_you_mean(name, made)}'
+            )
+        else:
+            fault = vocabulary.check(type_name, key.text, value.scalar())
+        if fault:
+            yield f"{field}.{type_name}.{key.text}", value, fault
+
+
+def _taken(vocabulary: Vocabulary, type_name: str, name: str, kinds: tuple[str, ...]) -> str | None:
+    spec = vocabulary.types[type_name].fields.get(name)
+    if spec is None:
+        return f'unknown field "{name}" of {type_name}{did_you_mean(name, vocabulary.types[type_name].fields)}'
+    if spec.type not in kinds:
+        return f'"{name}" of {type_name} is of type {spec.type}: convert it'
+    return None
+
+
+def check_phrases(sources: Sources, problems: Problems) -> None:
+    """Check every entry of `facts/phrases.yaml` beyond what loading checks."""
+    root = load(sources.files["facts/phrases.yaml"], Problems(), "facts/phrases.yaml")
+    rows = root.get("rows") if root else None
+    seen: dict[str, int] = {}
+    for row in rows.elements() if rows else ():
+        kind = _text(row, "kind")
+        if kind in seen:
+            problems.add(row.file, row.line, kind, f"already stands in line {seen[kind]}")
+        seen.setdefault(kind, row.line)
+        try:
+            PhraseEntry.model_validate(row.plain())
+        except ValidationError as error:
+            for fault in error.errors():
+                name = str(fault["loc"][0]) if fault["loc"] else ""
+                problems.add(row.file, line_of(row, name), f"{kind}.{name}", fault["msg"])
+        for name in ("patterns", "unless"):
+            for pattern in (row.get(name) or row).elements():
+                message = regex_fault(pattern.text)
+                if message:
+                    problems.add(pattern.file, pattern.line, f"{kind}.{name}", message)
+
+
+def kinds_given(sources: Sources, type_name: str) -> set[str]:
+    """The kinds of errors or statements that signatures and aliases can give."""
+    kinds: set[str] = set()
+    for node in sources.signatures:
+        gives = node.get("gives")
+        fields = gives.get(type_name) if gives else None
+        own = fields.get("kind") if fields else None
+        if own is not None:
+            kinds.add(own.text)
+        elif type_name == "error" and (gives is None or fields is not None):
+            kinds.add(_text(node, "id"))
+    for entry in sources.aliases.get("aliases", ()) if isinstance(sources.aliases, dict) else ():
+        kind = entry.get("gives", {}).get(type_name, {}).get("kind")
+        if isinstance(kind, str):
+            values: Iterable[Any] = entry.get("values", {}).values() if kind.startswith("$") else (kind,)
+            kinds.update(str(value) for value in values if value != "")
+    return kinds
+
+
+def _groups(pattern: str) -> set[str]:
+    return set(re.findall(r"\(\?P<(\w+)>", pattern))
+
+
+def _outputs(fields: Node) -> set[str]:
+    return {value.text[1:] for _, value in fields.pairs() if value.text.startswith("$")}
+
+
+def _text(node: Node, key: str) -> str:
+    found = node.get(key)
+    return found.text if found is not None else ""
+
+
+def _at(node: Node, key: str) -> Node:
+    return node.get(key) or node

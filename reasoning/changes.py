@@ -1,0 +1,187 @@
+"""Changes of the machine as data: what is written, what it does to the facts, which values are worth trying.
+
+May live here: reading change texts, their effects on facts, and candidate values from the catalogs. Must not: any
+change by name (`knowledge/changes.yaml`), the engine's run, comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..engine.ir import Ref
+from ..facts import Fact, Provenance, Scalar
+from ..knowledge.loader import Knowledge
+from ..knowledge.problems import did_you_mean
+from .session import Session, slots
+
+
+class ChangeError(ValueError):
+    """A change that cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: its name in the catalog, the part it is about (a variable's name) and the value."""
+
+    name: str
+    part: str = ""
+    value: str = ""
+
+    def __str__(self) -> str:
+        """As people write it."""
+        head = f"{self.name}:{self.part}" if self.part else self.name
+        return f"{head}={self.value}" if self.value else head
+
+    def title(self, knowledge: Knowledge, lang: str) -> str:
+        """What it is, in words."""
+        text: str = knowledge.changes[self.name]["title"][lang]
+        return text.format(value=self.value, part=self.part)
+
+    def risk(self, knowledge: Knowledge, lang: str) -> str:
+        """What it costs or may break; empty where nothing is known."""
+        text: str = knowledge.changes[self.name].get("risk", {}).get(lang, "")
+        return text
+
+    def cost(self, knowledge: Knowledge) -> int:
+        """Its rank of cost."""
+        return int(knowledge.changes[self.name]["cost"])
+
+
+def read_change(text: str, knowledge: Knowledge) -> Change:
+    """A change as it is written. Raises ChangeError with the nearest name or the values that there are."""
+    head, equals, value = text.partition("=")
+    name, colon, part = head.strip().partition(":")
+    value = value.strip().lstrip("=").strip()
+    entry = knowledge.changes.get(name)
+    if entry is None:
+        raise ChangeError(f'unknown change "{name}"{did_you_mean(name, knowledge.changes)}')
+    wants_part = _uses(entry, "{part}")
+    wants_value = bool(entry["choices"]) or _uses(entry, "{value}")
+    if wants_part != bool(part):
+        raise ChangeError(f'"{text}": write {name}:NAME' if wants_part else f'"{text}": {name} takes no ":{part}"')
+    if wants_value and not (equals and value):
+        raise ChangeError(f'"{text}": write {head}=VALUE')
+    if entry["choices"] and value not in entry["choices"]:
+        raise ChangeError(f'"{text}": must be one of {", ".join(entry["choices"])}{did_you_mean(value, entry["choices"])}')
+    change = Change(name, part, value if wants_value else "")
+    problem = None if entry["choices"] else _value_problem(change, entry, knowledge)
+    if problem:
+        raise ChangeError(f'"{text}": {problem}')
+    return change
+
+
+def _uses(entry: Mapping[str, Any], slot: str) -> bool:
+    return slot in str(entry["effects"])
+
+
+def _value_problem(change: Change, entry: Mapping[str, Any], knowledge: Knowledge) -> str | None:
+    type_name, _, field = entry.get("field", "").partition(".")
+    if not type_name:
+        return None
+    problem = knowledge.vocabulary.check(type_name, field, change.value)
+    if problem:
+        return problem
+    kind = knowledge.vocabulary.types[type_name].fields[field].type
+    if kind == "gpu_name" and knowledge.vocabulary.identify(change.value) is None:
+        products = [str(f["product"]) for t, f in knowledge.static if t == "gpu_model"]
+        return f"the catalog has no such product{did_you_mean(change.value, products)}"
+    return None
+
+
+def changed(facts: Iterable[Fact], changes: Sequence[Change], knowledge: Knowledge) -> list[Fact]:
+    """The facts as they would be after the changes, in their order."""
+    now = list(facts)
+    for change in changes:
+        entry = knowledge.changes[change.name]
+        for effect in entry["choices"].get(change.value) or entry["effects"]:
+            now = _applied(now, effect, change, knowledge)
+    return now
+
+
+def _applied(facts: list[Fact], effect: Mapping[str, Any], change: Change, knowledge: Knowledge) -> list[Fact]:
+    if "remove" in effect:
+        ((type_name, wanted),) = effect["remove"].items()
+        filled = {k: _fill(v, change) for k, v in wanted.items()}
+        facts = [f for f in facts if f.type != type_name or any(f.fields.get(k) != v for k, v in filled.items())]
+    if "add" in effect:
+        ((type_name, fields),) = effect["add"].items()
+        typed = {k: knowledge.vocabulary.coerce(type_name, k, _fill(v, change)) for k, v in fields.items()}
+        facts = [*facts, Fact(type_name, typed, (Provenance("user", f"what-if {change}"),))]
+    return facts
+
+
+def _fill(value: Scalar, change: Change) -> Scalar:
+    return value.format(value=change.value, part=change.part) if isinstance(value, str) else value
+
+
+# --- values worth trying ----------------------------------------------------------------------------------------------
+
+
+def values_in(session: Session, rows: Iterable[int]) -> dict[str, list[str]]:
+    """For each change, the values that the proofs of these rows compare the machine with, the highest first.
+
+    A proof that says "CUDA 13.2 needs driver 580" holds a row with the value 580 in a field that the change names among
+    its values; only fields that the rule of the step looks at count.
+    """
+    sources = _sources(session.knowledge)
+    found: dict[str, list[str]] = {}
+    for type_name, field, value in _compared(session, rows):
+        for name, where in sources.get((type_name, field), ()):
+            if all(value.get(k) == v for k, v in where.items()):
+                told = str(value[field])
+                if told not in found.setdefault(name, []):
+                    found[name].append(told)
+    new = {n: [t for t in v if t not in current(session, n)] for n, v in found.items()}
+    return {n: sorted(v, key=_version_key, reverse=True) for n, v in new.items() if v}
+
+
+def current(session: Session, name: str) -> set[str]:
+    """The values that the machine has of what a change changes, as they are printed and as the catalog knows them."""
+    type_name, _, field = session.knowledge.changes[name].get("field", "").partition(".")
+    told = [str(f.fields[field]) for f in session.facts if f.type == type_name and field in f.fields]
+    kind = session.knowledge.vocabulary.types[type_name].fields[field].type if type_name else ""
+    products = (session.knowledge.vocabulary.identify(t) for t in told) if kind == "gpu_name" else ()
+    return {*told, *(p for p in products if p)}
+
+
+def _version_key(text: str) -> tuple[int, ...]:
+    return tuple(int(p) for p in text.replace("+", ".").split(".") if p.isdigit())
+
+
+def _sources(knowledge: Knowledge) -> dict[tuple[str, str], list[tuple[str, Mapping[str, Scalar]]]]:
+    found: dict[tuple[str, str], list[tuple[str, Mapping[str, Scalar]]]] = {}
+    for name, entry in knowledge.changes.items():
+        for source in entry["values"] if entry["how_to"] else ():
+            found.setdefault((source["type"], source["field"]), []).append((name, source["where"]))
+    return found
+
+
+def _compared(session: Session, rows: Iterable[int]) -> Iterable[tuple[str, str, Mapping[str, Scalar]]]:
+    """(type, field, row) of every field that a step in the proofs of the rows tests, joins or says."""
+    seen: set[int] = set()
+    waiting = list(rows)
+    while waiting:
+        row = waiting.pop()
+        if row in seen:
+            continue
+        seen.add(row)
+        firing = session.because(row)
+        if firing is None:
+            continue
+        rule = session.knowledge.patterns[firing.rule]
+        positive = [p for p in rule.patterns if not p.negated]
+        bound = {p.alias: i for p, i in zip(positive, firing.premises, strict=True)}
+        looked: set[tuple[str, str]] = set()
+        for pattern in rule.patterns:
+            looked |= {(pattern.alias, t.field) for t in pattern.tests}
+            looked |= {(pattern.alias, j.field) for j in pattern.joins} | {(j.alias, j.other) for j in pattern.joins}
+        text = session.knowledge.rules.get(rule.group, {}).get("because", {}).get("en", "")
+        looked |= set(slots(text))
+        looked |= {(v.alias, v.field) for c in rule.conclusions for v in c.fields.values() if isinstance(v, Ref)}
+        for alias, field in sorted(looked):
+            base = field.partition("__")[0].partition(".")[0]
+            if alias in bound and base in session.fields(bound[alias]):
+                yield session.memory.rows[bound[alias]][0], base, session.fields(bound[alias])
+        waiting += firing.premises

@@ -1,0 +1,42 @@
+"""From a saved report back to the session that it came from.
+
+May live here: rebuilding facts with their provenance from a report, and running the engine on them. Must not: reading
+files, any choice of what to explain.
+"""
+
+from __future__ import annotations
+
+from ..facts import Fact, Provenance
+from ..knowledge.loader import Knowledge
+from ..report.model import FactView, Report
+from .session import Engine, Session
+
+# What merging adds by itself; it would be added twice.
+_MERGED = "conflict"
+
+
+def session_of(report: Report, knowledge: Knowledge, engine: Engine | None = None) -> Session:
+    """The session over the facts that a report was made from; rules and catalogs are those of `knowledge`.
+
+    Facts that this knowledge does not have a type for (the report of another version) are left out.
+    """
+    return Session(knowledge, facts_of(report, knowledge), engine)
+
+
+def facts_of(report: Report, knowledge: Knowledge) -> list[Fact]:
+    """The given facts of a report, as they were before the engine ran."""
+    types = knowledge.vocabulary.types
+    return [_fact(v, knowledge) for v in report.facts if v.id.startswith("f") and v.type in types and v.type != _MERGED]
+
+
+def _fact(view: FactView, knowledge: Knowledge) -> Fact:
+    spec = knowledge.vocabulary.types[view.type]
+    fields = {name: value for name, value in view.fields.items() if name in spec.fields and not isinstance(value, float)}
+    return Fact(
+        view.type,
+        fields,
+        tuple(
+            Provenance(p.kind, p.source, p.line, p.reader or "", p.fields or ())  # type: ignore[arg-type]
+            for p in view.provenance
+        ),
+    )
