@@ -12,20 +12,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .api import (
-        Fact,
-        ProofNode,
-        Provenance,
-        Recommendation,
-        Report,
-        diagnose,
-        facts_to_json,
-        probe_facts,
-        read_facts,
-        recommend,
-    )
+    from .api import Recommendation, Report, Session, diagnose, facts_to_json, probe_facts, read_facts, recommend
     from .errors import GpurulesError, InputError, InputTooLarge, TimeLimit
+    from .facts import Fact, Provenance
     from .knowledge.problems import KnowledgeError
+    from .report.model import ProofNode
 
 _HOMES = {
     "Fact": "facts",
@@ -37,6 +28,7 @@ _HOMES = {
     "Provenance": "facts",
     "Recommendation": "api",
     "Report": "api",
+    "Session": "api",
     "TimeLimit": "errors",
     "diagnose": "api",
     "facts_to_json": "api",
@@ -44,7 +36,25 @@ _HOMES = {
     "read_facts": "api",
     "recommend": "api",
 }
-__all__ = ["__version__", *_HOMES]
+__all__ = [
+    "Fact",
+    "GpurulesError",
+    "InputError",
+    "InputTooLarge",
+    "KnowledgeError",
+    "ProofNode",
+    "Provenance",
+    "Recommendation",
+    "Report",
+    "Session",
+    "TimeLimit",
+    "__version__",
+    "diagnose",
+    "facts_to_json",
+    "probe_facts",
+    "read_facts",
+    "recommend",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,14 +17,19 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from pydantic import BaseModel
+
 from . import pipeline
 from .errors import InputError, InputTooLarge, TimeLimit
 from .facts import Fact, Provenance
 from .report import model
+from .report.explanations import HowTo, WhatIf, WhyNot
 from .report.model import Lang, ProofNode, RecommendResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from .reasoning.dialogue import Asked, Belief, Understood, Why
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_FACTS = 20_000
@@ -36,7 +41,7 @@ System = Literal["linux", "windows", "wsl", "aarch64", "macos"]
 FactsInput = Text | Mapping[str, Any] | Iterable[Fact | Mapping[str, Any]]
 ReportsInput = Mapping[str, Text] | Iterable[tuple[str, Text]]
 
-_M = TypeVar("_M", bound=model.Report | RecommendResult)
+_M = TypeVar("_M", bound=BaseModel)
 
 
 class Report(model.Report):
@@ -52,11 +57,37 @@ class Report(model.Report):
         return _from_json(cls, text)
 
     def why(
-        self, target: str = "1", *, lang: Lang | None = None, knowledge: str | PathLike[str] | None = None
+        self,
+        target: str = "1",
+        *,
+        every: bool = False,
+        lang: Lang | None = None,
+        knowledge: str | PathLike[str] | None = None,
     ) -> list[ProofNode]:
-        """The proofs of a finding (number, cause or rule), fix, fact or build, each a tree down to what was read."""
-        del knowledge
-        return pipeline.why(self, target, lang or self.lang)
+        """The proofs of a finding (number, cause or rule), fix, fact or build, each a tree down to what was read.
+
+        every: not only the shortest. Raises InputError where the target is unknown or does not hold.
+        """
+        return pipeline.why(self, target, lang or self.lang, every=every, knowledge=_folder(knowledge))
+
+    def why_not(self, target: str, *, lang: Lang | None = None, knowledge: str | PathLike[str] | None = None) -> WhyNot:
+        """What stands in the way of a cause, fix, build (`torch==2.15`), rule or kind of fact."""
+        return pipeline.why_not(self, target, lang or self.lang, knowledge=_folder(knowledge))
+
+    def what_if(
+        self,
+        changes: Mapping[str, str] | Iterable[str],
+        *,
+        lang: Lang | None = None,
+        knowledge: str | PathLike[str] | None = None,
+    ) -> WhatIf:
+        """What changes would do: `{"driver": "580.95"}` or `["driver=580.95", "unset:NAME"]`."""
+        listed = [f"{k}={v}" for k, v in changes.items()] if isinstance(changes, Mapping) else list(changes)
+        return pipeline.what_if(self, listed, lang or self.lang, knowledge=_folder(knowledge))
+
+    def how_to(self, goal: str, *, lang: Lang | None = None, knowledge: str | PathLike[str] | None = None) -> HowTo:
+        """The smallest sets of changes after which a goal holds: a build (`torch>=2.15`), a cause gone, `no-errors`."""
+        return pipeline.how_to(self, goal, lang or self.lang, knowledge=_folder(knowledge))
 
     def redacted(self) -> Self:
         """The report without names of persons and machines, addresses, serials and secrets."""
@@ -156,9 +187,7 @@ def read_facts(
     max_bytes: int | None = MAX_BYTES,
 ) -> list[Fact]:
     """The facts that the inputs state, each with the places where it was read; nothing is concluded from them."""
-    inputs = _inputs(
-        text, facts, reports, question, None, "en", False, None, knowledge, _Clock(max_seconds), max_bytes
-    )
+    inputs = _inputs(text, facts, reports, question, None, "en", False, None, knowledge, _Clock(max_seconds), max_bytes)
     return pipeline.read(inputs)
 
 
@@ -174,6 +203,114 @@ def facts_to_json(facts: Iterable[Fact]) -> str:
     return facts_json(facts)
 
 
+class Session:
+    """A dialogue: it asks the question that tells most, takes answers, and has a report at any time.
+
+        session = gpurules.Session(question="my training hangs")
+        while (asked := session.ask()) is not None:
+            session.answer(input(asked.text))
+        print(session.report().to_text())
+
+    It starts from what `diagnose` takes, from a report, or from nothing; this machine is looked at only where `probe`
+    is true. An object serves one dialogue and one thread at a time; different objects have nothing in common.
+    max_seconds is for each call, max_bytes for the beginning and for each answer.
+    """
+
+    def __init__(
+        self,
+        text: Text | None = None,
+        *,
+        report: model.Report | None = None,
+        facts: FactsInput | None = None,
+        reports: ReportsInput | None = None,
+        question: str | None = None,
+        goals: Mapping[str, str] | None = None,
+        lang: Lang = "en",
+        probe: bool = False,
+        knowledge: str | PathLike[str] | None = None,
+        max_seconds: float | None = MAX_SECONDS,
+        max_bytes: int | None = MAX_BYTES,
+    ) -> None:
+        self._clock = _Clock(max_seconds)
+        self._max_bytes = max_bytes
+        given = _inputs(
+            text, facts, reports, question or "", goals, lang, probe, None, knowledge, self._clock, max_bytes
+        )
+        self._dialogue = pipeline.dialogue(given, report=report)
+
+    def ask(self) -> Asked | None:
+        """The question to put now; None where no answer would change anything. Asking twice is asking once."""
+        self._clock.restart()
+        return self._dialogue.ask()
+
+    def answer(self, text: str) -> Understood:
+        """Take a reply to that question: a choice, pasted output, a sentence, or that it is not known."""
+        self._clock.restart()
+        return self._dialogue.answer(self._reply(text))
+
+    def tell(self, text: str) -> Understood:
+        """Take a text that answers nothing in particular."""
+        self._clock.restart()
+        return self._dialogue.tell(self._reply(text))
+
+    def undo(self) -> bool:
+        """Take the last reply back; False where there is none."""
+        return self._dialogue.undo() is not None
+
+    def beliefs(self) -> list[Belief]:
+        """The competing causes with their shares, the likeliest first."""
+        self._clock.restart()
+        return self._dialogue.beliefs()
+
+    def why(self) -> Why | None:
+        """Why the present question is asked: which causes its answers would tell apart, and by which rules."""
+        self._clock.restart()
+        return self._dialogue.why()
+
+    def report(self) -> Report:
+        """The report of what is known now."""
+        self._clock.restart()
+        return _own(Report, self._dialogue.report())
+
+    def to_json(self) -> str:
+        """The dialogue as JSON, to go on with later; pasted texts are not in it, what was read from them is."""
+        return json.dumps(self._dialogue.to_json(), ensure_ascii=False)
+
+    @classmethod
+    def from_json(
+        cls,
+        text: Text,
+        *,
+        lang: Lang | None = None,
+        knowledge: str | PathLike[str] | None = None,
+        max_seconds: float | None = MAX_SECONDS,
+        max_bytes: int | None = MAX_BYTES,
+    ) -> Self:
+        """The dialogue that `to_json` wrote. Raises InputError."""
+        try:
+            saved = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"this is no saved dialogue of gpurules: {error}") from error
+        spoken = saved.get("lang") if isinstance(saved, dict) else None
+        session = cls(
+            lang=lang or ("zh" if spoken == "zh" else "en"),
+            knowledge=knowledge,
+            max_seconds=max_seconds,
+            max_bytes=max_bytes,
+        )
+        session._dialogue = pipeline.dialogue(
+            pipeline.Inputs(lang=session._dialogue.lang, knowledge=_folder(knowledge), tick=session._clock),
+            saved=saved,
+        )
+        return session
+
+    def _reply(self, text: str) -> str:
+        reply = _text("answer", text)
+        if self._max_bytes is not None and len(reply.encode()) > self._max_bytes:
+            raise InputTooLarge(f"the answer has {len(reply.encode())} bytes, the limit is {self._max_bytes}")
+        return reply
+
+
 # --- arguments to inputs ----------------------------------------------------------------------------------------------
 
 
@@ -182,7 +319,11 @@ class _Clock:
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
-        self._end = None if seconds is None else time.monotonic() + seconds
+        self.restart()
+
+    def restart(self) -> None:
+        """Count from now."""
+        self._end = None if self._seconds is None else time.monotonic() + self._seconds
 
     def __call__(self) -> None:
         if self._end is not None and time.monotonic() > self._end:
@@ -224,10 +365,14 @@ def _inputs(
         probe=nothing if probe is None else probe,
         lang=lang,
         today=today,
-        knowledge=None if knowledge is None else Path(knowledge),
+        knowledge=_folder(knowledge),
         tick=tick,
         max_facts=MAX_FACTS,
     )
+
+
+def _folder(knowledge: str | PathLike[str] | None) -> Path | None:
+    return None if knowledge is None else Path(knowledge)
 
 
 def _reports(text: Text | None, reports: ReportsInput | None) -> Iterator[tuple[str, bytes]]:
@@ -287,7 +432,7 @@ def _whole(text: str) -> str:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _own(kind: type[_M], result: model.Report | RecommendResult) -> _M:
+def _own(kind: type[_M], result: BaseModel) -> _M:
     """The pipeline's result as the API's class; it was checked when it was made."""
     values = {name: getattr(result, name) for name in type(result).model_fields}
     return kind.model_construct(_fields_set=set(result.model_fields_set), **values)

@@ -27,12 +27,15 @@ import click
 
 if TYPE_CHECKING:
     from . import pipeline
+    from .reasoning.dialogue import Dialogue
     from .report.layout import Look
     from .report.model import FailOn, Report
     from .report.text import Detail
 
 MAX_INPUT = 64 * 1024 * 1024  # bytes of one input file; readers keep less
 _WIDTHS = (40, 100)  # narrower terminals wrap by themselves, wider lines are hard to read
+
+_MORE_FORMS = "_more_forms"
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -41,7 +44,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class Common:
     """The options that every command takes."""
 
-    format: Literal["text", "json"]
+    format: str
     lang: Literal["en", "zh"]
     engine: Literal["native", "durable", "both"]
     knowledge: Path | None
@@ -90,13 +93,23 @@ def _complain(message: str) -> int:
 # --- options ------------------------------------------------------------------------------------------------------
 
 
+def more_formats(*names: str) -> Callable[[_F], _F]:
+    """Forms that a command has beside text and JSON; stands under `common_options`."""
+
+    def with_forms(function: _F) -> _F:
+        setattr(function, _MORE_FORMS, names)
+        return function
+
+    return with_forms
+
+
 def common_options(function: _F) -> _F:
     """Adds the options that every command takes, and hands them over as one `common`."""
 
     @functools.wraps(function)
     def with_common(
         *args: Any,
-        format_: Literal["text", "json"],
+        format_: str,
         as_json: bool,
         lang: Literal["en", "zh"] | None,
         engine: Literal["native", "durable", "both"],
@@ -106,7 +119,7 @@ def common_options(function: _F) -> _F:
         quiet: bool,
         **options: Any,
     ) -> Any:
-        form: Literal["text", "json"] = "json" if as_json else format_
+        form = "json" if as_json else format_
         common = Common(
             format=form,
             lang=_language(lang, form),
@@ -118,9 +131,10 @@ def common_options(function: _F) -> _F:
         return function(*args, common=common, **options)
 
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    forms = ["text", "json", *getattr(function, _MORE_FORMS, ())]
     for option in reversed(
         [
-            click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Form."),
+            click.option("--format", "format_", type=click.Choice(forms), default="text", help="Form."),
             click.option("--json", "as_json", is_flag=True, help="Short for --format json."),
             click.option("--lang", type=click.Choice(["en", "zh"]), help="Language; by default that of the locale."),
             click.option(
@@ -138,13 +152,13 @@ def common_options(function: _F) -> _F:
     return cast(_F, with_common)
 
 
-def _language(wanted: Literal["en", "zh"] | None, form: Literal["text", "json"]) -> Literal["en", "zh"]:
+def _language(wanted: Literal["en", "zh"] | None, form: str) -> Literal["en", "zh"]:
     """The language asked for, else the locale's. Where stdout cannot show Chinese, asking for it means UTF-8."""
     from .report.layout import can_show
     from .report.messages import locale_lang
 
     lang = wanted or locale_lang()
-    if lang == "zh" and form == "text" and not can_show("中文", _encoding()):
+    if lang == "zh" and form != "json" and not can_show("中文", _encoding()):
         if wanted is None:
             return "en"
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -228,6 +242,7 @@ def _help_without_command(context: click.Context) -> None:
 )
 @click.option("--no-save", is_flag=True, help="Do not keep the report for `gpurules why`.")
 @common_options
+@more_formats("markdown")
 @click.pass_context
 def diagnose(
     context: click.Context,
@@ -258,6 +273,11 @@ def diagnose(
         _save(report, common)
     if common.format == "json":
         _emit(report.to_json(ascii_only=not _utf8()) + "\n")
+    elif common.format == "markdown":
+        from .report.layout import fit
+        from .report.markdown import render_markdown
+
+        _emit(fit(render_markdown(pipeline.redacted(report), lang=common.lang), _encoding()))
     else:
         _emit(render_text(report, lang=common.lang, look=_look(), detail=common.detail))
     context.exit(report.exit_status(fail_on))
@@ -300,21 +320,219 @@ def recommend(
     context.exit(result.exit_status())
 
 
-@cli.command(short_help="Explain a finding, fix or fact.")
+_in_option = click.option(
+    "--in", "source", default="last", metavar="REPORT.json|last", help="The report to ask about; default: the last one."
+)
+
+
+@cli.command(short_help="Explain a finding, fix, build or fact.")
 @click.argument("target", default="1")
-@click.option("--in", "source", default="last", metavar="REPORT.json|last", help="The report to explain.")
+@_in_option
+@click.option("--all", "every", is_flag=True, help="The other ways to conclude it too.")
 @common_options
-def why(target: str, source: str, common: Common) -> None:
-    """Explain a finding, fix or fact of a report (by number or id): from the conclusion down to what was read."""
-    from .report.proof_text import render_proofs
+@more_formats("mermaid")
+def why(target: str, source: str, every: bool, common: Common) -> None:
+    """Explain a finding, fix, build or fact of a report (by number, id or torch==VERSION), down to what was read."""
+    from .report.proof_text import render_mermaid, render_proofs
 
     report = _saved_report(source)
     with _pipeline() as pipeline:
-        proofs = pipeline.why(report, target, common.lang)
+        proofs = pipeline.why(
+            report, target, common.lang, every=every, knowledge=common.knowledge, engine=common.engine
+        )
     if common.format == "json":
         _emit_json({"schema": "gpurules.why/1", "target": target, "proofs": [proof.to_dict() for proof in proofs]})
+    elif common.format == "mermaid":
+        _emit(render_mermaid(proofs))
     else:
         _emit(render_proofs(proofs, lang=common.lang, look=_look(), detail=common.detail))
+
+
+@cli.command("why-not", short_help="Explain why a cause, fix or build does not hold.")
+@click.argument("target")
+@_in_option
+@common_options
+def why_not(target: str, source: str, common: Common) -> None:
+    """Explain why a cause, fix, build, rule or derived fact does not hold, and what would change it.
+
+    \b
+    gpurules why-not torch==2.15.0            also "torch>=2.15" and torch==2.15+cu130
+    gpurules why-not driver_not_installed
+    """
+    from .report.explain_text import render_why_not
+
+    report = _saved_report(source)
+    with _pipeline() as pipeline:
+        answer = pipeline.why_not(report, target, common.lang, knowledge=common.knowledge, engine=common.engine)
+    _emit_answer(answer, render_why_not, common)
+
+
+@cli.command("what-if", short_help="Show what changes of the machine would do.")
+@click.argument("changes", nargs=-1, required=True, metavar="CHANGE...")
+@_in_option
+@common_options
+def what_if(changes: tuple[str, ...], source: str, common: Common) -> None:
+    """Show what changes of the machine would do to the findings and the recommended build.
+
+    \b
+    gpurules what-if driver=580.95 torch=2.15.0+cu130 python=3.12 gpu="RTX 4090" os=windows
+    gpurules what-if env:NAME=VALUE unset:NAME
+    """
+    from .report.explain_text import render_what_if
+
+    report = _saved_report(source)
+    with _pipeline() as pipeline:
+        answer = pipeline.what_if(report, changes, common.lang, knowledge=common.knowledge, engine=common.engine)
+    _emit_answer(answer, render_what_if, common)
+
+
+@cli.command("how-to", short_help="Find the smallest changes that reach a goal.")
+@click.argument("goal")
+@_in_option
+@common_options
+@click.pass_context
+def how_to(context: click.Context, goal: str, source: str, common: Common) -> None:
+    """Find the smallest sets of changes after which a goal holds. Exit status 1 where there is none.
+
+    \b
+    gpurules how-to "torch>=2.15"             a build that runs here; also torch==2.15.0+cu132
+    gpurules how-to driver_too_old_for_wheel  to get rid of a cause
+    gpurules how-to no-errors                 or: cuda, which is any build for the GPU
+    """
+    from .report.explain_text import render_how_to
+
+    report = _saved_report(source)
+    with _pipeline() as pipeline:
+        answer = pipeline.how_to(report, goal, common.lang, knowledge=common.knowledge, engine=common.engine)
+    _emit_answer(answer, render_how_to, common)
+    context.exit(int(not answer.holds and not answer.ways))
+
+
+@cli.command(short_help="Print the fixes in order, as text or script; or carry them out.")
+@click.option("--in", "source", default="last", metavar="REPORT.json|last", help="The report whose problems to fix.")
+@click.option("--apply", is_flag=True, help="Run what can be undone and needs no root, in the diagnosed Python.")
+@click.option("--yes", is_flag=True, help="With --apply: do not ask before each command.")
+@common_options
+@more_formats("bash", "powershell")
+@click.pass_context
+def fix(context: click.Context, *, source: str, apply: bool, yes: bool, common: Common) -> None:
+    """Print what to do about all problems of a report, in order: as text, as JSON or as a script to read and run.
+
+    \b
+    gpurules fix                              what to do, with reasons, risks and undo
+    gpurules fix --format bash > fix.sh       the same as a script (or --format powershell)
+    gpurules fix --apply                      run the steps that are safe to run here, one by one
+    """
+    from .report.fix_text import fix_document, render_fix, render_script
+
+    with _pipeline() as pipeline:
+        report = pipeline.planned(_saved_report(source), common.lang, common.engine, common.knowledge)
+        if apply:
+            context.exit(pipeline.apply_plan(report, common.engine, common.knowledge, _confirm(yes), _tell))
+    if common.format == "json":
+        _emit_json(fix_document(report))
+    elif common.format == "text":
+        _emit(render_fix(report, look=_look(), verbose=common.detail == "all"))
+    else:
+        _emit(render_script(report, "bash" if common.format == "bash" else "powershell"))
+
+
+@cli.command(short_help="Find the cause by answering questions.")
+@_input_options
+@click.option("--question", metavar="TEXT", help="What goes wrong, in your words.")
+@click.option("--probe/--no-probe", default=False, help="Look at this machine first.")
+@click.option("--python", metavar="PATH", help="The interpreter that runs torch.")
+@click.option("--in", "source", metavar="FILE|last", help="Begin with a report, or with a saved dialogue.")
+@click.option("--resume", metavar="FILE", help="Go on with a saved dialogue.")
+@click.option("--save", "target", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Keep it there.")
+@common_options
+@click.pass_context
+def ask(
+    context: click.Context,
+    *,
+    reports: tuple[str, ...],
+    facts: tuple[str, ...],
+    question: str | None,
+    probe: bool,
+    python: str | None,
+    source: str | None,
+    resume: str | None,
+    target: Path | None,
+    common: Common,
+) -> None:
+    """Find the cause by answering questions: each time the one that narrows it down best.
+
+    \b
+    gpurules ask                         from nothing but what you tell
+    gpurules ask --probe                 from this machine
+    gpurules ask --in last               from where the last report was undecided
+    """
+    if source and resume:
+        raise click.UsageError("--in and --resume both say where to begin")
+    inputs = _inputs(common, reports, facts, question=question, probe=probe, python=python)
+    report, saved = _beginning(resume or source)
+    if probe:
+        from .report.messages import Words
+
+        _tell(Words(common.lang)("ask.probing"))
+    with _pipeline() as pipeline:
+        dialogue = pipeline.dialogue(inputs, report=report, saved=saved)
+    _converse(dialogue, target, common)
+    result = dialogue.report()
+    _save(result, common)
+    if common.format == "text":
+        from .report.text import render_text
+
+        _emit("\n" + render_text(result, lang=common.lang, look=_look(), detail=common.detail))
+    context.exit(result.exit_status("error"))
+
+
+def _beginning(source: str | None) -> tuple[Report | None, object]:
+    """The report, or the saved dialogue, that a dialogue begins with."""
+    import json
+
+    if source is None:
+        return None, None
+    if source != "last":
+        try:
+            data = json.loads(_read(source))
+        except (ValueError, RecursionError):
+            data = None
+        if isinstance(data, dict) and str(data.get("schema", "")).startswith("gpurules.dialogue/"):
+            return None, data
+    return _saved_report(source), None
+
+
+def _converse(dialogue: Dialogue, target: Path | None, common: Common) -> None:
+    """The dialogue with whoever is at the other end; what is kept is written at once."""
+    import json
+
+    from .asking import Conversation, Exchange, Lines, Pipe, Stopped, Terminal
+    from .report.ask_text import AskDrawing
+    from .report.state import write_private
+
+    def keep() -> None:
+        if target is not None:
+            try:
+                write_private(target, json.dumps(dialogue.to_json(), ensure_ascii=False, indent=1) + "\n")
+            except OSError as error:
+                raise Failure(f"{_shown(str(target))}: {_reason(error)}") from error
+
+    def emit(turn: dict[str, Any]) -> None:
+        _emit(json.dumps(turn, ensure_ascii=not _utf8()) + "\n")
+
+    keep()
+    stream = sys.stdin.buffer if sys.stdin else None
+    if common.format == "json":
+        Exchange(dialogue, Pipe(stream), emit, keep).run(lambda: dialogue.report().to_dict())
+        return
+    drawing = AskDrawing(common.lang, _look())
+    typed = bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())
+    lines: Lines = Terminal() if typed else Pipe(stream, lambda text: _emit(drawing.fitted(text)))
+    try:
+        Conversation(dialogue, lines, _emit, drawing, keep).run()
+    except Stopped:
+        raise KeyboardInterrupt from None
 
 
 @cli.command(short_help="Print what can be seen of this machine.")
@@ -409,6 +627,28 @@ def rules_test(context: click.Context, ids: tuple[str, ...], common: Common) -> 
         lines = [f"{'ok' if r.ok else 'FAILED':6}  {r.rule} {r.example}  {r.message}".rstrip() for r in shown]
         _emit_lines([*lines, f"{len(results) - len(failed)} of {len(results)} examples as expected"])
     context.exit(int(bool(failed)))
+
+
+def _confirm(yes: bool) -> Callable[[str, Sequence[str]], bool]:
+    """Asks on stderr before a command runs; no answer means no."""
+
+    def ask(_title: str, argv: Sequence[str]) -> bool:
+        from .report.layout import clean
+        from .report.quoting import posix
+
+        click.echo(f"$ {clean(posix(argv))}", err=True)
+        try:
+            return yes or click.confirm("?", err=True)
+        except click.Abort:
+            return False
+
+    return ask
+
+
+def _tell(text: str) -> None:
+    from .report.layout import clean, fit
+
+    click.echo(fit(clean(text), getattr(sys.stderr, "encoding", None) or "utf-8"), err=True)
 
 
 # --- input --------------------------------------------------------------------------------------------------------
@@ -544,6 +784,13 @@ def _encoding() -> str:
 
 def _utf8() -> bool:
     return _encoding().lower().replace("-", "").startswith("utf8")
+
+
+def _emit_answer(answer: Any, render: Callable[..., str], common: Common) -> None:
+    if common.format == "json":
+        _emit_json(answer.to_dict())
+    else:
+        _emit(render(answer, lang=common.lang, look=_look(), detail=common.detail))
 
 
 def _emit_json(value: Any) -> None:

@@ -1,14 +1,16 @@
 """The pipeline behind every interface: inputs to facts, facts to a session, a session to a report.
 
-May live here: the wiring of probes, knowledge, reasoning and report. Must not: parsing, rules, rendering, output, exit codes.
+May live here: the wiring of probes, knowledge, reasoning and report. Must not: parsing, rules, rendering, output, exit
+codes.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +19,7 @@ from .errors import InputError, InputTooLarge
 from .facts import Fact, Provenance, Scalar
 from .knowledge.factsfile import read_facts
 from .knowledge.loader import Knowledge, KnowledgeError, load_knowledge
-from .knowledge.phrases import read_question
+from .knowledge.phrases import read_question, with_lines
 from .probes.readers import read_text
 from .probes.readers.signatures import Signatures
 from .reasoning.session import Engine, Session, native_engine
@@ -25,6 +27,8 @@ from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDe
 
 if TYPE_CHECKING:
     from .reasoning.diagnosis import Diagnosis
+    from .reasoning.dialogue import Dialogue
+    from .report.explanations import HowTo, WhatIf, WhyNot
 
 _R = TypeVar("_R", bound=Report)
 
@@ -38,6 +42,13 @@ _SYSTEMS: Mapping[str, Mapping[str, Scalar]] = {
     "windows": {"family": "windows", "machine": "x86_64"},
     "macos": {"family": "macos", "machine": "arm64"},
 }
+# The type of a loose key that no alias covers.
+_UNREAD = "stated"
+# The key whose value is the name of a GPU.
+_GPU_KEY = "gpu"
+# Longer replies are output, in which a phrase is no statement of the user's.
+_MAX_PROSE = 2_000
+_PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
 # Threads that come first together wait for one of them to load and compile what all will share.
 _LOADING = threading.Lock()
 
@@ -73,7 +84,7 @@ class Gathered:
     recognised: tuple[Recognised, ...]
 
 
-# --- the commands ---------------------------------------------------------------------------------------------------------
+# --- the commands -----------------------------------------------------------------------------------------------------
 
 
 def diagnose(inputs: Inputs) -> Report:
@@ -123,20 +134,146 @@ def read(inputs: Inputs) -> list[Fact]:
     return list(_gather(inputs, _knowledge(inputs.knowledge)).facts)
 
 
-def why(report: Report, target: str, lang: str) -> list[ProofNode]:
-    """The proof trees of a target of a report, in the report's own language. Raises InputError for an unknown target."""
-    from .knowledge.problems import did_you_mean
-    from .reasoning.why import explain
+def why(
+    report: Report,
+    target: str,
+    lang: str,
+    *,
+    every: bool = False,
+    knowledge: Path | None = None,
+    engine: str = "native",
+) -> list[ProofNode]:
+    """The proof trees of a target of a report; `every`: the other ways to conclude it too.
 
-    del lang  # the report's sentences are in the language that it was made in
-    found = explain(report, target)
+    Raises InputError for an unknown target and for one that does not hold.
+    """
+    from .reasoning.why import explain, explain_session
+
+    known = _knowledge(knowledge)
+    if lang == report.lang and not every and engine == "native":
+        found = explain(report, target, known)
+        if found:
+            return found
+    session = _recalled(report, known, engine)
+    found = explain_session(session, report, target, lang, every=every)
     if not found:
-        known = [*(f.id for f in report.findings), *(f.cause for f in report.findings), *(f.id for f in report.fixes)]
-        raise InputError(f'the report has no finding, fix or fact "{target}"{did_you_mean(target, known)}')
+        from .reasoning.whynot import why_not as refused
+
+        held = refused(session, target, lang)
+        hint = f'; see: gpurules why-not "{target}"' if held else _nearest(report, target)
+        raise InputError(f'the report has no finding, fix, fact or build "{target}" that holds{hint}')
     return found
 
 
-# --- the knowledge --------------------------------------------------------------------------------------------------------
+def why_not(report: Report, target: str, lang: str, *, knowledge: Path | None = None, engine: str = "native") -> WhyNot:
+    """Why a cause, fix, build, rule or derived fact does not hold. Raises InputError for an unknown target."""
+    from .reasoning.whynot import why_not as refused
+
+    found = refused(_recalled(report, _knowledge(knowledge), engine), _cause_of(report, target), lang)
+    if found is None:
+        names = _targets(_knowledge(knowledge))
+        from .knowledge.problems import did_you_mean
+
+        raise InputError(f'no cause, fix, build, rule or fact type "{target}"{did_you_mean(target, names)}')
+    return found
+
+
+def what_if(
+    report: Report, changes: Sequence[str], lang: str, *, knowledge: Path | None = None, engine: str = "native"
+) -> WhatIf:
+    """What changes of the machine would do. Raises InputError for a change that cannot be read."""
+    from .reasoning.changes import ChangeError, read_change
+    from .reasoning.whatif import what_if as compared
+
+    known = _knowledge(knowledge)
+    try:
+        wanted = [read_change(text, known) for text in changes]
+    except ChangeError as error:
+        raise InputError(str(error)) from error
+    return compared(_recalled(report, known, engine), wanted, lang)
+
+
+def how_to(report: Report, goal: str, lang: str, *, knowledge: Path | None = None, engine: str = "native") -> HowTo:
+    """The smallest sets of changes after which a goal holds. Raises InputError for an unknown goal."""
+    from .knowledge.problems import did_you_mean
+    from .reasoning.howto import GOALS
+    from .reasoning.howto import how_to as reached
+
+    known = _knowledge(knowledge)
+    found = reached(_recalled(report, known, engine), _cause_of(report, goal), lang)
+    if found is None:
+        raise InputError(f'no build, cause or goal "{goal}"{did_you_mean(goal, [*GOALS, *known.causes])}')
+    return found
+
+
+def dialogue(inputs: Inputs, *, report: Report | None = None, saved: object = None) -> Dialogue:
+    """A dialogue that begins with the inputs, with a report or with a saved dialogue. Raises InputError."""
+    from .reasoning.dialogue import Dialogue
+    from .reasoning.recall import facts_of
+
+    knowledge = _knowledge(inputs.knowledge)
+    read = functools.partial(_reply_facts, knowledge=knowledge)
+    engine = _session(knowledge, (), inputs.engine, inputs.tick)[0].engine
+    own = list(_gather(replace(inputs, question=None), knowledge).facts)
+    own += read(inputs.question, None) if inputs.question else []
+    if saved is not None:
+        try:
+            return Dialogue.from_json(knowledge, saved, inputs.lang, read=read, engine=engine, more=own)
+        except ValueError as error:
+            raise InputError(f"this is no saved dialogue of gpurules: {error}") from error
+    recalled = facts_of(report, knowledge) if report is not None else []
+    return Dialogue(knowledge, [*recalled, *own], inputs.lang, read=read, engine=engine)
+
+
+def _recalled(report: Report, knowledge: Knowledge, engine: str) -> Session:
+    """The session that a report was made from."""
+    from .reasoning.recall import facts_of
+
+    return _session(knowledge, facts_of(report, knowledge), engine)[0]
+
+
+def _cause_of(report: Report, target: str) -> str:
+    """The cause of a finding that is named by its number."""
+    return next((f.cause for f in report.findings if f.id == target), target)
+
+
+def _targets(knowledge: Knowledge) -> list[str]:
+    return [*knowledge.causes, *knowledge.fixes, *knowledge.rules, *knowledge.vocabulary.types]
+
+
+def _nearest(report: Report, target: str) -> str:
+    from .knowledge.problems import did_you_mean
+
+    known = [*(f.id for f in report.findings), *(f.cause for f in report.findings), *(f.id for f in report.fixes)]
+    return did_you_mean(target, known)
+
+
+def planned(report: Report, lang: str, engine: str, folder: Path | None) -> Report:
+    """A saved report diagnosed anew from its facts, so that every command in its plan comes from the knowledge."""
+    session = _recalled(report, _knowledge(folder), engine)
+    return _diagnosis(session, lang).report(recognised=report.recognised)
+
+
+def apply_plan(
+    report: Report,
+    engine: str,
+    folder: Path | None,
+    confirm: Callable[[str, Sequence[str]], bool],
+    say: Callable[[str], None],
+) -> int:
+    """Carry out what is safe of a report's plan on this machine; the exit status. Raises InputError."""
+    from .applying import Applying, NotHere, target_of
+
+    def again(python: str) -> Report:
+        return diagnose(Inputs(probe=True, python=python, lang=report.lang, engine=engine, knowledge=folder))
+
+    try:
+        return Applying(report, target_of(report), confirm, say, again).run()
+    except NotHere as error:
+        raise InputError(f"fix --apply: the report is not of this machine as it is now: {error}") from error
+
+
+# --- the knowledge ----------------------------------------------------------------------------------------------------
 
 
 def rules_list(folder: Path | None, lang: str) -> list[RuleRow]:
@@ -177,7 +314,7 @@ def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
     return run_examples(knowledge, ids or sorted(knowledge.rules))
 
 
-# --- sharing --------------------------------------------------------------------------------------------------------------
+# --- sharing ----------------------------------------------------------------------------------------------------------
 
 
 def redacted(report: _R) -> _R:
@@ -187,7 +324,7 @@ def redacted(report: _R) -> _R:
     return type(report).model_validate(redact_values(report.to_dict()))
 
 
-# --- inputs to facts ------------------------------------------------------------------------------------------------------
+# --- inputs to facts --------------------------------------------------------------------------------------------------
 
 
 def _knowledge(folder: Path | None) -> Knowledge:
@@ -248,7 +385,9 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
     types = {name: spec for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"}
     if fact.type not in types:
         raise InputError(f'facts: no observed type "{fact.type}"{did_you_mean(fact.type, types)}')
-    return _checked(knowledge, fact, f"facts: {fact.type}")
+    checked = _checked(knowledge, fact, f"facts: {fact.type}")
+    fields = {name: knowledge.vocabulary.coerce(fact.type, name, value) for name, value in checked.fields.items()}
+    return Fact(fact.type, fields, fact.provenance)
 
 
 def _facts_file(name: str, data: bytes, knowledge: Knowledge) -> tuple[list[Fact], Recognised]:
@@ -263,6 +402,33 @@ def _facts_file(name: str, data: bytes, knowledge: Knowledge) -> tuple[list[Fact
     return facts, Recognised(
         source=name, layouts=("facts",), facts=len(facts), not_understood=tuple(reading.not_understood) or None
     )
+
+
+def _reply_facts(text: str, key: str | None, knowledge: Knowledge) -> list[Fact]:
+    """The facts of a reply in a dialogue: pasted output, an error line, a sentence, or the value of a key."""
+    reading = read_text(text, "reply", _signatures(knowledge))
+    facts = [_known(knowledge, f) for f in reading.facts]
+    if len(text) <= _MAX_PROSE and not set(reading.layouts) - {"errors"}:
+        facts += read_question(text, knowledge.phrases, knowledge.names, "reply")
+        if key is None and knowledge.names.identify(with_lines(text, knowledge.names)):
+            key = _GPU_KEY  # a reply that is a name and nothing else says what is there
+        if key is not None and "\n" not in text:
+            facts += _loose_facts({key: text}, knowledge)
+        if not facts:
+            pairs = [m for m in map(_PAIR.match, text.splitlines()) if m]
+            facts += _loose_facts({m[1]: m[2] for m in pairs}, knowledge)
+    return facts
+
+
+def _loose_facts(values: Mapping[str, str], knowledge: Knowledge) -> list[Fact]:
+    """The facts of loose keys and values; none where they cannot be read."""
+    import json
+
+    try:
+        facts, _ = _facts_file("reply", json.dumps(values).encode(), knowledge)
+    except InputError:
+        return []
+    return [f for f in facts if f.type != _UNREAD]
 
 
 def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
@@ -296,7 +462,7 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
     return fact
 
 
-# --- facts to a session ---------------------------------------------------------------------------------------------------
+# --- facts to a session -----------------------------------------------------------------------------------------------
 
 
 def _session(
@@ -307,8 +473,8 @@ def _session(
     tick()
     if engine == "native":
         with _LOADING:
-            native = native_engine(knowledge)
-        return Session(knowledge, given, _Ticking(native, tick)), []
+            shared = native_engine(knowledge)
+        return Session(knowledge, given, _Ticking(shared, tick)), []
     other = _durable(knowledge)
     if engine == "durable":
         return Session(knowledge, given, other), []

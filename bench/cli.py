@@ -48,10 +48,11 @@ MEMORY_MIB = 120
 
 @dataclass(frozen=True)
 class Measured:
-    """One command: median seconds, largest resident memory, modules that it should not have imported."""
+    """One command: median wall and least processor seconds, largest memory, modules that it should not import."""
 
     command: str
     seconds: float
+    cpu_s: float
     bar_s: float
     peak_mib: float
     unwanted: tuple[str, ...]
@@ -61,8 +62,17 @@ class Measured:
         return self.seconds <= self.bar_s and self.peak_mib <= MEMORY_MIB and not self.unwanted
 
 
-def start(arguments: list[str], folder: Path, *options: str) -> tuple[float, float, str]:
-    """Wall seconds, peak MiB and stderr of one process; Linux counts ru_maxrss in KiB, macOS in bytes."""
+@dataclass(frozen=True)
+class Run:
+    """One process."""
+
+    seconds: float
+    cpu_s: float
+    peak_mib: float
+    stderr: str
+
+
+def start(arguments: list[str], folder: Path, *options: str) -> Run:
     environ = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "LC_ALL": "C.UTF-8"}
     command = [sys.executable, *options, "-m", "gpurules", *arguments]
     with open(folder / "stderr", "w+b") as stderr:
@@ -75,17 +85,24 @@ def start(arguments: list[str], folder: Path, *options: str) -> tuple[float, flo
         text = stderr.read().decode(errors="replace")
     if process.returncode not in (0, 1) or "Traceback" in text:
         raise SystemExit(f"{' '.join(arguments)}: status {process.returncode}\n{text}")
-    return seconds, usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10), text
+    peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, KiB elsewhere
+    return Run(seconds, usage.ru_utime + usage.ru_stime, peak, text)
 
 
 def measure(name: str, runs: int, folder: Path) -> Measured:
     arguments, bar, not_these = COMMANDS[name]
     start(arguments, folder)
     results = [start(arguments, folder) for _ in range(runs)]
-    imports = start(arguments, folder, "-X", "importtime")[2]
+    imports = start(arguments, folder, "-X", "importtime").stderr
     loaded = {line.rpartition("|")[2].strip() for line in imports.splitlines() if line.startswith("import time:")}
-    unwanted = tuple(sorted(loaded & {*NEVER, *not_these}))
-    return Measured(name, statistics.median(r[0] for r in results), bar, max(r[1] for r in results), unwanted)
+    return Measured(
+        command=name,
+        seconds=statistics.median(r.seconds for r in results),
+        cpu_s=min(r.cpu_s for r in results),
+        bar_s=bar,
+        peak_mib=max(r.peak_mib for r in results),
+        unwanted=tuple(sorted(loaded & {*NEVER, *not_these})),
+    )
 
 
 def measure_all(runs: int) -> list[Measured]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from ..engine.ir import Rule
 from ..facts import Scalar
@@ -224,24 +225,21 @@ def _validated(node: Node, model: type[BaseModel], problems: Problems, prefix: s
             message = _WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
             if fault["type"] == "extra_forbidden":
                 message += did_you_mean(str(fault["loc"][-1]), _fields_of(model))
-            messages.setdefault(_located(node, fault["loc"]), []).append(message)
+            messages.setdefault(_located(node, fault), []).append(message)
         for (field, line), said in messages.items():
             problems.add(node.file, line, prefix + field, " or: ".join(said))
         return None
 
 
-def _located(node: Node, place: tuple[int | str, ...]) -> tuple[str, int]:
-    """The path and line of a fault; what pydantic adds of its own (the member of a union) is left out of the path."""
+def _located(node: Node, fault: ErrorDetails) -> tuple[str, int]:
+    """The path and line of a fault; what pydantic puts into the path of its own (the member of a union) is left out."""
     field, current = "", node
-    for step in place:
-        elements = current.elements()
-        found = (elements[step] if step < len(elements) else None) if isinstance(step, int) else current.get(step)
-        if found is None and current.kind == "scalar":
-            break
-        field += f"[{step}]" if isinstance(step, int) else f".{step}" if field else step
-        if found is None:
-            break
-        current = found
+    last = len(fault["loc"]) - 1
+    for number, step in enumerate(fault["loc"]):
+        found = current.get(step) if isinstance(step, str) else next(iter(current.elements()[step:]), None)
+        if found is not None or (number == last and fault["type"] in _WORDS):
+            field += f"[{step}]" if isinstance(step, int) else f".{step}" if field else step
+        current = found or current
     return field, _line_of_key(node, field) or current.line
 
 

@@ -252,6 +252,8 @@ class _Checks:
             for key in ("provides", "moot_if"):
                 for index, name in enumerate(unit.data[key]):
                     self.named(unit, f"{key}[{index}]", "type", name, self.vocabulary.types)
+            for index, fact in enumerate(unit.data["only_if"]):
+                self.fact(unit, f"only_if[{index}]", fact, ("observed",))
             for number, answer in enumerate(unit.data["answers"]):
                 self.text(unit, f"answers[{number}].text", answer["text"], ())
                 for key in ("gives", "instance"):

@@ -57,7 +57,7 @@ class FactsReading:
     passages: tuple[Passage, ...] = ()
 
 
-def read_facts(  # noqa: PLR0917 - one value a catalog; grouping them would only hide what is needed
+def read_facts(
     data: bytes, name: str, vocabulary: Vocabulary, aliases: Aliases, phrases: Phrases, names: GpuFinder
 ) -> FactsReading:
     """Read a YAML or JSON facts file; raises KnowledgeError with every fault of its form or of its typed facts."""

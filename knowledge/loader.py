@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 # Part of the cache's key: raise it when the compiled form changes without a change of the files.
-CACHE_FORMAT = 4
+CACHE_FORMAT = 5
 # A half-written file of this age was left by a process that died.
 _ABANDONED_S = 3600
 
@@ -85,8 +85,10 @@ def row_key(type_name: str, fields: Mapping[str, Scalar]) -> Any:
 def load_knowledge(overlay: Path | None = None, *, use_cache: bool = True) -> Knowledge:
     """The shipped knowledge, with the files of `overlay` added or put in place of those of the same relative name.
 
-    Raises KnowledgeError with every fault (file, line, field).
+    Where GPURULES_NO_CACHE is set, nothing is read from or written to the cache. Raises KnowledgeError with every fault
+    (file, line, field).
     """
+    use_cache = use_cache and not os.environ.get("GPURULES_NO_CACHE")
     return _shipped(use_cache) if overlay is None else _read(overlay, use_cache)
 
 

@@ -201,6 +201,9 @@ class QuestionEntry(_Model):
     command: str | None = None
     provides: list[str] = Field(default_factory=list)
     moot_if: list[str] = Field(default_factory=list, description="fact types that make the question pointless")
+    only_if: list[OneFact] = Field(
+        default_factory=list, description="facts of which one must be stated before the question makes sense"
+    )
     reads_as: str | None = Field(
         default=None, description="the key of aliases.yaml that a reply in words is a value of"
     )
@@ -233,6 +236,10 @@ class ChangeEntry(_Model):
     field: str | None = Field(default=None, description="TYPE.FIELD that the value is checked against")
     effects: list[Effect] = Field(default_factory=list)
     choices: dict[str, list[Effect]] = Field(default_factory=dict, description="the effects by value, for closed sets")
+    messages: Literal["touched", "all"] = Field(
+        default="touched",
+        description="which messages no longer hold: those that a fix of the same facts is for, or all",
+    )
     how_to: bool = Field(default=False, description="whether `how-to` may propose it")
     cost: int = Field(default=50, description="smaller is proposed first; costs of a set add up")
     values: list[ValueSource] = Field(default_factory=list)

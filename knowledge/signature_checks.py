@@ -100,7 +100,8 @@ def regex_fault(pattern: str) -> str | None:
     try:
         re2.compile(pattern, options)
     except re2.error as error:
-        return f"RE2 does not take it: {error}"
+        reason = error.args[0]
+        return f"RE2 does not take it: {reason.decode() if isinstance(reason, bytes) else reason}"
     return None
 
 
@@ -156,7 +157,8 @@ def _template_faults(
 ) -> Iterator[_Fault]:
     spec = vocabulary.types.get(type_name)
     if spec is None or spec.kind != "observed":
-        yield field, fields, f'"{type_name}" is no observed type{did_you_mean(type_name, vocabulary.types)}'
+        observed = [name for name, known in vocabulary.types.items() if known.kind == "observed"]
+        yield field, fields, f'"{type_name}" is no observed type{did_you_mean(type_name, observed)}'
         return
     for key, value in fields.pairs():
         fault: str | None

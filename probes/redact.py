@@ -116,11 +116,8 @@ def _redacted_value(value: Any, redactor: _Redactor, *, versions: bool) -> Any:
         return [_redacted_value(item, redactor, versions=versions) for item in value]
     if not isinstance(value, Mapping):
         return value
-    hidden = "<host>" if _names_a_host(value) else None
-    return {
-        name: hidden if hidden and name == "value" else _redacted_value(item, redactor, versions=name in _VERSION_FIELDS)
-        for name, item in value.items()
-    }
+    found = {name: _redacted_value(item, redactor, versions=name in _VERSION_FIELDS) for name, item in value.items()}
+    return {**found, "value": "<host>"} if "value" in found and _names_a_host(value) else found
 
 
 def _names_a_host(fields: Mapping[str, Any]) -> bool:

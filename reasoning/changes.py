@@ -6,6 +6,7 @@ change by name (`knowledge/changes.yaml`), the engine's run, comparisons.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,9 +96,38 @@ def changed(facts: Iterable[Fact], changes: Sequence[Change], knowledge: Knowled
     now = list(facts)
     for change in changes:
         entry = knowledge.changes[change.name]
-        for effect in entry["choices"].get(change.value) or entry["effects"]:
+        effects = entry["choices"].get(change.value) or entry["effects"]
+        for effect in effects:
             now = _applied(now, effect, change, knowledge)
+        touched = None if entry["messages"] == "all" else messages_of(_types(effects), knowledge)
+        now = [f for f in now if f.type != "error" or (touched is not None and f.fields.get("kind") not in touched)]
     return now
+
+
+def _types(effects: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The types of the facts that effects add; of those that they remove where they add none."""
+    added = {t for e in effects for t in e.get("add", ())}
+    return frozenset(added or {t for e in effects for t in e.get("remove", ())})
+
+
+@functools.lru_cache(maxsize=64)
+def messages_of(types: frozenset[str], knowledge: Knowledge) -> frozenset[str]:
+    """The kinds of messages that a change of these facts may make void.
+
+    Those that a cause explains for which some fix changes facts of these types; other messages stay unexplained.
+    """
+    causes = {
+        cause
+        for fix in knowledge.fixes.values()
+        if types & {t for e in fix["effects"] for t in (*e.get("add", ()), *e.get("remove", ()))}
+        for cause in fix["causes"]
+    }
+    kinds = {k for s in knowledge.symptoms.values() if causes & set(s["causes"]) for k in s["errors"]}
+    for rule in knowledge.ir:
+        if any(c.type == "evidence" and c.fields.get("cause") in causes for c in rule.conclusions):
+            for test in (t for p in rule.patterns if p.type == "error" for t in p.tests if t.field == "kind"):
+                kinds |= {str(v) for v in (test.value if isinstance(test.value, tuple) else (test.value,))}
+    return frozenset(kinds)
 
 
 def _applied(facts: list[Fact], effect: Mapping[str, Any], change: Change, knowledge: Knowledge) -> list[Fact]:

@@ -14,7 +14,19 @@ from ..engine.memory import Justification
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import row_key
 from ..report.messages import Words
-from ..report.model import Checked, Derivation, FactView, Finding, Fix, FixPlan, ProvenanceView, Reason, Report, Severity, Source
+from ..report.model import (
+    Checked,
+    Derivation,
+    FactView,
+    Finding,
+    Fix,
+    FixPlan,
+    ProvenanceView,
+    Reason,
+    Report,
+    Severity,
+    Source,
+)
 from . import gaps
 from .causes import WORDS, Ranked, rank
 from .fixes import Offer, cures, instances, offers, present, simulated
@@ -29,16 +41,22 @@ _GRAVITY = {"error": 0, "warning": 1, "info": 2}
 
 def ranked(session: Session) -> list[Ranked]:
     """The causes of a session, best first."""
-    evidence = [
+    return rank(evidence_of(session), priors_of(session))
+
+
+def evidence_of(session: Session) -> list[tuple[str, str, str]]:
+    """The evidence of a session: (cause, word, rule)."""
+    return [
         (str(f["cause"]), str(f["word"]), str(f["rule"]))
         for i in session.memory.of_type("evidence")
         if (f := session.fields(i))
     ]
-    symptoms = {
-        kind: {c: float(p) for c, p in session.knowledge.symptoms[kind]["causes"].items()}
-        for kind in symptoms_of(session)
-    }
-    return rank(evidence, symptoms)
+
+
+def priors_of(session: Session) -> dict[str, dict[str, float]]:
+    """The present symptoms with the prior log-odds of their causes."""
+    symptoms = session.knowledge.symptoms
+    return {kind: {c: float(p) for c, p in symptoms[kind]["causes"].items()} for kind in symptoms_of(session)}
 
 
 def symptoms_of(session: Session) -> list[str]:
@@ -90,7 +108,7 @@ class Diagnosis:
         group = rule.group if rule else ""
         title = (
             self.session.rule_text(firings[0][1].rule, "title", self.session.bindings(firings[0][1]), self.lang)
-            if firings
+            if firings and not self._only_evidence(group, entry.cause)
             else ""
         )
         reasons = self.reasons(firings)
@@ -113,6 +131,10 @@ class Diagnosis:
             false_alarms=tuple(data.get("false_alarms", ())) or None,
             sources=tuple(s["url"] for s in data.get("sources", ())) or None,
         )
+
+    def _only_evidence(self, rule: str, cause: str) -> bool:
+        """Whether a rule's title tells a piece of evidence for an error rather than the error."""
+        return self.knowledge.rules.get(rule, {}).get("severity") == "info" and cause in self.errors
 
     def support(self, cause: str) -> list[tuple[int, Justification]]:
         """The evidence rows for a cause with their justifications, the weightiest first."""
@@ -218,7 +240,7 @@ class Diagnosis:
         if plan is not None:
             findings, fixes = self._planned(findings, fixes, plan)
         asks = [a for s in open_symptoms for a in self.knowledge.symptoms[s]["asks"]] if verdict == "unknown" else []
-        facts, derivations = self._graph(found)
+        facts, derivations = self._graph(entries)
         return Report(
             schema="gpurules.report/1",
             version=__version__,
@@ -331,6 +353,8 @@ class Diagnosis:
         roots = [i for r in found for i, _ in self.support(r.cause)]
         roots += [o.row for r in found for o in offers(self.session, r.cause)]
         roots += [*memory.of_type("pick"), *memory.of_type("symptom")]
+        chosen = {self.session.fields(i)["build"] for i in self.session.rows("pick", mode="as_is")}
+        roots += [i for i in memory.of_type("runs_on") if self.session.fields(i)["build"] in chosen]
         rows: dict[int, None] = dict.fromkeys(sorted(self.session.fact_of))
         steps: dict[int, Justification] = {}
         waiting = list(roots)

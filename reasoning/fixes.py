@@ -5,13 +5,13 @@ May live here: instantiation of fix files and simulation of their effects. Must 
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..facts import Fact, Provenance, Scalar
 from ..report.model import Effect, Fix, Step
+from ..report.quoting import quoted
 from .causes import Ranked
 from .session import Bindings, Session, fill
 
@@ -68,6 +68,7 @@ def present(offer: Offer, session: Session, finding: str, lang: str, verified: s
             "verified": verified,
             "verified_note": note,
             "verify": _verify(data, text, lang),
+            "verify_argv": [text.fill(w) for w in data["verify_run"]] or None,
             "risks": [text.fill(data["risks"][lang])] if "risks" in data else None,
             "undo": text.fill(data["undo"][lang]) if "undo" in data else None,
             "sources": [s["url"] for s in data["sources"]],
@@ -184,21 +185,6 @@ def _step(data: Mapping[str, Any], text: _Filler, lang: str) -> Step:
         needs_root=data["needs_root"],
         reversible=data["reversible"],
     )
-
-
-def quoted(words: Sequence[str], platform: str) -> str:
-    """The words as one command line, quoted by the platform's rules."""
-    if platform == "windows":
-        return " ".join(
-            w if w and all(c.isalnum() or c in "-_./:=+,@\\" for c in w) else "'" + w.replace("'", "''") + "'"
-            for w in words
-        )
-    return " ".join(f'"{w}"' if _double_quotes_do(w) else shlex.quote(w) for w in words)
-
-
-def _double_quotes_do(word: str) -> bool:
-    """Whether double quotes suffice and read better: a text with single quotes and nothing that a shell expands in them."""
-    return "'" in word and not any(c in word for c in '"$`\\!')
 
 
 def _verify(data: Mapping[str, Any], text: _Filler, lang: str) -> str | None:

@@ -10,9 +10,12 @@ from typing import Any
 
 from ..engine.ir import Rule
 from ..engine.outcome import Outcome, outcome
+from ..facts import Scalar
 from ..report.model import NotChecked, Question
 from .session import Session
 
+# The field of an observed fact that is free text: two facts that differ in it alone say the same.
+FREE = "text"
 _MAX_DEPTH = 6
 MAX_QUESTIONS = 3
 
@@ -76,7 +79,7 @@ def not_checked(session: Session, lang: str) -> tuple[NotChecked, ...]:
     entries = []
     for slug, question in knowledge.questions.items():
         lacking = [t for t in question["provides"] if t in waiting and t not in known]
-        if lacking and question.get("command") and not _moot(session, question):
+        if lacking and question.get("command") and not moot(session, question):
             names = tuple(sorted({r for t in lacking for r in waiting[t]}))
             entries.append(NotChecked(id=slug, title=question["topic"][lang], obtain=question["command"], rules=names))
     return tuple(entries)
@@ -88,7 +91,7 @@ def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], 
     asked = []
     for slug in dict.fromkeys(slugs):
         data = session.knowledge.questions.get(slug)
-        if data is None or _moot(session, data) or (data["provides"] and set(data["provides"]) <= known):
+        if data is None or moot(session, data) or (data["provides"] and set(data["provides"]) <= known):
             continue
         asked.append(
             Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=tuple(separates) or None)
@@ -96,6 +99,16 @@ def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], 
     return tuple(asked[:MAX_QUESTIONS])
 
 
-def _moot(session: Session, question: Mapping[str, Any]) -> bool:
-    """Whether something known already makes the question pointless."""
+def moot(session: Session, question: Mapping[str, Any]) -> bool:
+    """Whether something known makes the question pointless, or nothing known gives it a point."""
+    only_if = [fact for entry in question["only_if"] for fact in entry.items()]
+    if only_if and not any(stated(session, type_name, fields) for type_name, fields in only_if):
+        return True
     return any(session.memory.of_type(t) for t in question["moot_if"])
+
+
+def stated(session: Session, type_name: str, fields: Mapping[str, Scalar]) -> bool:
+    """Whether some fact says this, whatever the text is that it was read from."""
+    return any(
+        f.type == type_name and all(f.fields.get(k) == v for k, v in fields.items() if k != FREE) for f in session.facts
+    )

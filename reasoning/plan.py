@@ -153,6 +153,7 @@ class Planner:
             fix=offer.fix,
             finding=finding,
             cause=offer.cause,
+            because=knowledge.causes[offer.cause]["title"][self.lang],
             stage=stage_of(offer.fix, knowledge)[0],
             clears=tuple(gone),
             verified=verified,  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.ir import Test
 from ..facts import Scalar
+from ..report.explanations import ChangeView, WhyNot
 from ..report.model import ProofNode
 from .builds import BuildSpec, order_of
 from .changes import values_in
@@ -20,7 +21,7 @@ from .session import Session
 from .why import SessionProofs
 
 if TYPE_CHECKING:
-    from .whynot import Blockers, Refusal
+    from .whynot import Blockers
 
 Fields = Mapping[str, Scalar]
 _NEAREST = 3
@@ -43,31 +44,30 @@ class RefusedBuilds:
         self.published = [session.fields(i) for i in session.memory.of_type("torch_build")]
         self.platforms = sorted({str(session.fields(i)["platform"]) for i in session.memory.of_type("platform")})
         self.picks = {str(f["mode"]): f for i in session.memory.of_type("pick") if (f := session.fields(i))}
+        self.candidates = {str(session.fields(i)["build"]) for i in session.memory.of_type("candidate")}
         self.strikes: dict[str, list[int]] = {}
         for i in session.memory.of_type("strike"):
             self.strikes.setdefault(str(session.fields(i)["build"]), []).append(i)
 
-    def answer(self) -> Refusal:
+    def answer(self) -> WhyNot:
         """Whether one of the builds is the pick; else for each what stands in its way, equal reasons told once."""
-        from .whynot import Refusal
-
         meant = [b for b in self.published if self.spec.names(str(b["build"]))]
         here = [b for b in meant if not self.platforms or b["platform"] in self.platforms]
         pick = self.picks.get("as_is")
         if pick and any(b["build"] == pick["build"] for b in here):
             text = self.words("whynot.build.holds", build=_bare(pick))
-            return Refusal(self.spec.text, "build", True, text)
+            return WhyNot(self.spec.text, "build", True, text)
         summary = self.words("whynot.build", build=self.spec.bare)
         if not here:
-            return Refusal(self.spec.text, "build", False, summary, (self.unpublished(meant),))
+            return WhyNot(self.spec.text, "build", False, summary, (self.unpublished(meant),))
         here.sort(key=lambda b: -int(b["rank"]))
-        considered = [b for b in here if self.session.rows("candidate", build=b["build"])]
+        considered = [b for b in here if b["build"] in self.candidates]
         nodes = self._grouped(considered or here)
         if considered and len(considered) < len(here) and self.spec.local is None:
             others = [_bare(b) for b in here if b not in considered]
             nodes.append(self._named(ProofNode(self.words("whynot.build.no_candidate"), kind="false"), others))
         nodes += self._other_variants(considered)
-        return Refusal(self.spec.text, "build", False, summary, tuple(nodes), tuple(self.changes(here)))
+        return WhyNot(self.spec.text, "build", False, summary, tuple(nodes), tuple(self.changes(here)))
 
     # --- what was never published ----------------------------------------------------------------------------------
 
@@ -134,8 +134,7 @@ class RefusedBuilds:
     def reason(self, build: Fields, *, with_rank: bool = True) -> ProofNode | None:
         """Why a published build for this platform is not the one that is offered."""
         name = str(build["build"])
-        candidates = self.session.rows("candidate", build=name)
-        if not candidates:
+        if name not in self.candidates:
             nodes = self.blockers.concluding("candidate", (Test("build", "eq", name),), 0)
             return ProofNode(self.words("whynot.build.no_candidate"), children=tuple(nodes[:2]), kind="false")
         strikes = [self.strike(i) for i in self.strikes.get(name, ())]
@@ -174,7 +173,7 @@ class RefusedBuilds:
 
     # --- what would change it --------------------------------------------------------------------------------------
 
-    def changes(self, builds: Sequence[Fields]) -> Iterable[tuple[str, str]]:
+    def changes(self, builds: Sequence[Fields]) -> Iterable[ChangeView]:
         """For the build that is best but struck only by what can be changed: the least values that lift the strikes."""
         catalog = self.session.knowledge.changes
         for build in builds:
@@ -183,7 +182,7 @@ class RefusedBuilds:
                 continue
             for name, values in values_in(self.session, rows).items():
                 title = catalog[name]["title"][self.sayer.lang].format(value=values[0], part="")
-                yield f"{name}={values[0]}", title
+                yield ChangeView(f"{name}={values[0]}", title)
             return
 
     def _platform_place(self) -> str:

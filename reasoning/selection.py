@@ -12,8 +12,8 @@ from .. import __version__
 from ..facts import Scalar
 from ..report.messages import Words
 from ..report.model import Alternative, Change, NoBuild, Reason, RecommendResult
+from ..report.quoting import quoted
 from .diagnosis import Diagnosis
-from .fixes import quoted
 from .session import Session
 
 Fields = Mapping[str, Scalar]

@@ -10,6 +10,7 @@ that no finding rests on) needs the session over the report's facts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..engine.memory import Justification
 from ..facts import Provenance, Scalar
@@ -22,6 +23,8 @@ from .session import Session
 _MAX_DEPTH = 40
 _MAX_ALTERNATIVES = 20
 _MAX_ROOTS = 12
+_CHOICE = ("recommendation", "pick")
+_AS_IS = "as_is"
 
 
 def explain(report: Report, target: str, knowledge: Knowledge) -> list[ProofNode]:
@@ -53,7 +56,7 @@ class _Kept:
     def _roots(self, target: str) -> list[str]:
         for finding in self.report.findings:
             if target in (finding.id, finding.cause, finding.rule):
-                return list(finding.evidence)
+                return list(finding.evidence) or self._suspected(finding.cause)
         for fix in self.report.fixes:
             if target in (fix.id, fix.action):
                 return [f.id for f in self.report.facts if f.type == "fix_offer" and f.fields.get("fix") == fix.id]
@@ -61,14 +64,21 @@ class _Kept:
             return [target]
         spec = BuildSpec.read(target)
         if spec is not None:
-            return [f.id for f in self._concluded("pick", "runs_on") if spec.names(str(f.fields.get("build", "")))]
-        if target in ("recommendation", "pick"):
-            return [f.id for f in self._concluded("pick") if f.fields.get("mode") == "as_is"]
+            return [f.id for f in self._chosen("pick", "runs_on") if spec.names(str(f.fields.get("build", "")))]
+        if target in _CHOICE:
+            return [f.id for f in self._chosen("pick")]
         return [d.fact for d in self.steps.values() if d.rule == target]
 
-    def _concluded(self, *types: str) -> list[FactView]:
+    def _suspected(self, cause: str) -> list[str]:
+        """The symptoms that a cause competes to explain, where nothing else speaks for it."""
+        symptoms = self.sayer.knowledge.symptoms
+        seen = [f for f in self.report.facts if f.type == "symptom"]
+        return [f.id for f in seen if cause in symptoms.get(str(f.fields["kind"]), {}).get("causes", ())]
+
+    def _chosen(self, *types: str) -> list[FactView]:
+        """The concluded facts of these types that hold for the machine as it is."""
         found = [f for f in self.report.facts if f.type in types and f.id in self.steps]
-        return sorted(found, key=lambda f: (f.fields.get("mode", "as_is") != "as_is", types.index(f.type)))
+        return sorted((f for f in found if f.fields.get("mode", _AS_IS) == _AS_IS), key=lambda f: types.index(f.type))
 
     def node(self, fact_id: str, depth: int) -> ProofNode:
         made = self._made.get(fact_id)
@@ -220,15 +230,19 @@ def _session_roots(session: Session, report: Report, target: str) -> list[int]:
     rows = [i for i in session.rows("evidence", cause=cause) if session.fields(i)["word"] in ("decisive", "strong", "weak")]
     if rows:
         return sorted(rows, key=lambda i: (("decisive", "strong", "weak").index(str(session.fields(i)["word"])), i))
+    if target in session.knowledge.causes or cause != target:
+        known = session.knowledge.symptoms
+        return [i for i in session.memory.of_type("symptom") if _competes(session, i, cause, known)]
     fixes = [f for f, d in session.knowledge.fixes.items() if target in (f, d["action"])]
     offered = [i for f in fixes for i in session.rows("fix_offer", fix=f)]
     if offered:
         return offered
     spec = BuildSpec.read(target)
     if spec is not None:
-        found = [i for t in ("pick", "survivor", "runs_on") for i in session.memory.of_type(t)]
-        return [i for i in found if spec.names(str(session.fields(i)["build"])) and _as_is(session, i)]
-    if target in ("recommendation", "pick"):
+        alive = {str(session.fields(i)["build"]) for i in session.rows("survivor", mode=_AS_IS)}
+        found = [i for t in ("pick", "survivor", "runs_on") for i in session.memory.of_type(t) if _as_is(session, i)]
+        return [i for i in found if (build := str(session.fields(i)["build"])) in alive and spec.names(build)]
+    if target in _CHOICE:
         return [i for i in session.memory.of_type("pick") if _as_is(session, i)]
     if target in session.knowledge.vocabulary.types:
         return [i for i in session.memory.of_type(target) if not session.memory.static(i)]
@@ -239,8 +253,12 @@ def _session_roots(session: Session, report: Report, target: str) -> list[int]:
     return _told(session, report, target)
 
 
+def _competes(session: Session, row: int, cause: str, symptoms: Mapping[str, Mapping[str, Any]]) -> bool:
+    return cause in symptoms.get(str(session.fields(row)["kind"]), {}).get("causes", ())
+
+
 def _as_is(session: Session, row: int) -> bool:
-    return session.fields(row).get("mode", "as_is") == "as_is"
+    return session.fields(row).get("mode", _AS_IS) == _AS_IS
 
 
 def _told(session: Session, report: Report, target: str) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..engine.ir import Conclusion, Join, Pattern, Ref, Rule, Test
@@ -16,9 +16,10 @@ from ..engine.outcome import Outcome, deepest
 from ..engine.truth import holds
 from ..facts import Scalar
 from ..knowledge.loader import Knowledge
+from ..report.explanations import WhyNot
 from ..report.model import ProofNode
 from .builds import BuildSpec
-from .causes import EXCLUDES, WORDS, Ranked
+from .causes import EXCLUDES, WORDS
 from .diagnosis import Diagnosis, ranked
 from .fixes import cures, offers, simulated
 from .sentences import Sayer
@@ -29,23 +30,7 @@ _MAX_DEPTH = 4
 _MAX_RULES = 4  # of those that could conclude a derived fact, beneath the first level
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a target does not hold, or that it does.
-
-    kind: cause | fix | build | rule | fact. nodes: the reasons, best first. changes: what would change it, as
-    arguments of `what-if` (`driver=580`), each with its text.
-    """
-
-    target: str
-    kind: str
-    holds: bool
-    summary: str
-    nodes: tuple[ProofNode, ...] = ()
-    changes: tuple[tuple[str, str], ...] = ()
-
-
-def why_not(session: Session, target: str, lang: str, diagnosis: Diagnosis | None = None) -> Refusal | None:
+def why_not(session: Session, target: str, lang: str, diagnosis: Diagnosis | None = None) -> WhyNot | None:
     """Why a target does not hold; None where there is no such target."""
     return _WhyNot(session, lang, diagnosis).answer(target)
 
@@ -63,7 +48,7 @@ class _WhyNot:
         self.proofs = SessionProofs(session, lang)
         self.blockers = Blockers(session, self.sayer, self.proofs)
 
-    def answer(self, target: str) -> Refusal | None:
+    def answer(self, target: str) -> WhyNot | None:
         """The answer for whatever the target is."""
         if target in self.knowledge.causes:
             return self.cause(target)
@@ -77,55 +62,33 @@ class _WhyNot:
         spec = BuildSpec.read(target)
         return self.build(spec) if spec is not None else None
 
-    def _held(self, target: str, kind: str, text: str) -> Refusal:
-        return Refusal(target, kind, True, text)
+    def _held(self, target: str, kind: str, text: str) -> WhyNot:
+        return WhyNot(target, kind, True, text)
 
     # --- causes ----------------------------------------------------------------------------------------------------
 
-    def cause(self, cause: str) -> Refusal:
+    def cause(self, cause: str) -> WhyNot:
         """Why a cause is no finding."""
         title = self.knowledge.causes[cause]["title"][self.lang]
         if any(r.cause == cause for r in self.diagnosis.confident()):
             return self._held(cause, "cause", self.words("whynot.cause.holds", title=title))
-        return Refusal(cause, "cause", False, self.words("whynot.cause", title=title), self.cause_nodes(cause))
+        return WhyNot(cause, "cause", False, self.words("whynot.cause", title=title), self.cause_nodes(cause))
 
     def cause_nodes(self, cause: str) -> tuple[ProofNode, ...]:
         """What excludes or outweighs a cause, or why nothing speaks for it."""
-        rows = self.session.rows("evidence", cause=cause)
-        word = {i: str(self.session.fields(i)["word"]) for i in rows}
-        excluding = [i for i in rows if word[i] == EXCLUDES]
-        if excluding:
-            return tuple(replace(self.proofs.node(i), kind="excluded") for i in excluding)
-        against = tuple(replace(self.proofs.node(i), kind="against") for i in rows if WORDS[word[i]] < 0)
-        speaking = [i for i in rows if WORDS[word[i]] > 0]
-        if not speaking:
-            return (*against, *self.conclusions("evidence", (Test("cause", "eq", cause),)))
-        entry = next((r for r in self.diagnosis.ranked if r.cause == cause), None)
-        return (*against, *self._weaker(entry, speaking))
-
-    def _weaker(self, entry: Ranked | None, speaking: Sequence[int]) -> tuple[ProofNode, ...]:
-        """Something speaks for it, but not enough, or something graver holds."""
-        share = f"{entry.confidence:.0%}" if entry else "0%"
-        best = next((r for r in self.diagnosis.confident()), None)
-        held = tuple(self.proofs.node(i) for i in speaking)
-        if best is None:
-            return (ProofNode(self.words("whynot.weak", share=share), children=held, kind="weaker"),)
-        title = self.knowledge.causes.get(best.cause, {}).get("title", {}).get(self.lang, best.cause)
-        text = self.words("whynot.outweighed", share=share, title=title, other=f"{best.confidence:.0%}")
-        theirs = tuple(self.proofs.node(i) for i, _ in self.diagnosis.support(best.cause)[:2])
-        return (ProofNode(text, children=(*theirs, *held), kind="weaker"),)
+        return cause_reasons(self.diagnosis, self.blockers, cause)
 
     # --- rules and derived facts -----------------------------------------------------------------------------------
 
-    def rule(self, rule_id: str) -> Refusal:
+    def rule(self, rule_id: str) -> WhyNot:
         """Why a rule did not fire."""
         rules = [r for r in self.knowledge.ir if r.group == rule_id]
         if any(self.session.memory.firings(r.id) for r in rules):
             return self._held(rule_id, "rule", self.words("whynot.rule.holds", rule=rule_id))
         nodes = _distinct(self.blockers.node(r, 0) for r in rules)
-        return Refusal(rule_id, "rule", False, self.words("whynot.rule", rule=rule_id), nodes)
+        return WhyNot(rule_id, "rule", False, self.words("whynot.rule", rule=rule_id), nodes)
 
-    def fact(self, type_name: str) -> Refusal:
+    def fact(self, type_name: str) -> WhyNot:
         """Why there is no fact of a type."""
         rows = [i for i in self.session.memory.of_type(type_name) if not self.session.memory.static(i)]
         noun = self.sayer.noun(type_name)
@@ -134,8 +97,8 @@ class _WhyNot:
             return self._held(type_name, "fact", self.words("whynot.fact.holds", text=told))
         summary = self.words("whynot.fact", noun=noun)
         if self.knowledge.vocabulary.types[type_name].kind == "observed":
-            return Refusal(type_name, "fact", False, summary, (self.blockers.unseen(Pattern("x", type_name), {}),))
-        return Refusal(type_name, "fact", False, summary, self.conclusions(type_name, ()))
+            return WhyNot(type_name, "fact", False, summary, (self.blockers.unseen(Pattern("x", type_name), {}),))
+        return WhyNot(type_name, "fact", False, summary, self.conclusions(type_name, ()))
 
     def conclusions(self, type_name: str, wanted: Sequence[Test]) -> tuple[ProofNode, ...]:
         """The rules that could conclude such a fact, those that came furthest first."""
@@ -143,7 +106,7 @@ class _WhyNot:
 
     # --- fixes -----------------------------------------------------------------------------------------------------
 
-    def fix(self, target: str, fixes: Sequence[str]) -> Refusal:
+    def fix(self, target: str, fixes: Sequence[str]) -> WhyNot:
         """Why a fix, or any fix with an action, is not recommended."""
         findings = self.diagnosis.confident()
         for entry in findings:
@@ -159,7 +122,7 @@ class _WhyNot:
             else:
                 idle.setdefault(tuple(self.knowledge.fixes[fix]["causes"]), []).append(fix)
         nodes += [self._idle(names, its) for its, names in idle.items()]
-        return Refusal(target, "fix", False, self.words("whynot.fix", fix=target), _distinct(nodes))
+        return WhyNot(target, "fix", False, self.words("whynot.fix", fix=target), _distinct(nodes))
 
     def _speaks(self, cause: str) -> bool:
         """Whether any evidence speaks for a cause."""
@@ -212,7 +175,7 @@ class _WhyNot:
 
     # --- builds ----------------------------------------------------------------------------------------------------
 
-    def build(self, spec: BuildSpec) -> Refusal:
+    def build(self, spec: BuildSpec) -> WhyNot:
         """Why a build, or any build of a version, is not offered here."""
         from .refusedbuilds import RefusedBuilds
 
@@ -366,8 +329,11 @@ class Blockers:
         return [name for name, spec in self.knowledge.vocabulary.types.items() if spec.domain in domains]
 
     def obtain(self, type_name: str) -> str:
-        """The command, or the question, that tells of facts of a type."""
-        asked = [q for q in self.knowledge.questions.values() if type_name in q["provides"]]
+        """The command, or the question, that tells of facts of a type; a message comes when it comes."""
+        if type_name == "error":
+            return ""
+        able = [q for q in self.knowledge.questions.values() if type_name in q["provides"]]
+        asked = sorted(able, key=lambda q: len(q["provides"]))  # the most particular first
         command = next((q["command"] for q in asked if q.get("command")), None)
         return command or next((str(q["text"][self.sayer.lang]) for q in asked), "")
 
@@ -398,6 +364,36 @@ class Blockers:
                 return str(places[0])
         node = self.proofs.node(row)
         return node.where if not node.children else ""
+
+
+def cause_reasons(diagnosis: Diagnosis, blockers: Blockers, cause: str) -> tuple[ProofNode, ...]:
+    """What excludes or outweighs a cause, or why nothing speaks for it."""
+    session, proofs = blockers.session, blockers.proofs
+    rows = session.rows("evidence", cause=cause)
+    word = {i: str(session.fields(i)["word"]) for i in rows}
+    excluding = [i for i in rows if word[i] == EXCLUDES]
+    if excluding:
+        return tuple(replace(proofs.node(i), kind="excluded") for i in excluding)
+    against = tuple(replace(proofs.node(i), kind="against") for i in rows if WORDS[word[i]] < 0)
+    speaking = [i for i in rows if WORDS[word[i]] > 0]
+    if not speaking:
+        stopped = _distinct(blockers.concluding("evidence", (Test("cause", "eq", cause),), 0))
+        return (*against, *stopped) or (ProofNode(blockers.words("whynot.no_rule"), kind="absent"),)
+    return (*against, _weaker(diagnosis, blockers, cause, speaking))
+
+
+def _weaker(diagnosis: Diagnosis, blockers: Blockers, cause: str, speaking: Sequence[int]) -> ProofNode:
+    """Something speaks for a cause, but not enough, or something graver holds."""
+    proofs, words = blockers.proofs, blockers.words
+    share = next((f"{r.confidence:.0%}" for r in diagnosis.ranked if r.cause == cause), "0%")
+    best = next(iter(diagnosis.confident()), None)
+    held = tuple(proofs.node(i) for i in speaking)
+    if best is None:
+        return ProofNode(words("whynot.weak", share=share), children=held, kind="weaker")
+    title = blockers.knowledge.causes.get(best.cause, {}).get("title", {}).get(blockers.sayer.lang, best.cause)
+    text = words("whynot.outweighed", share=share, title=title, other=f"{best.confidence:.0%}")
+    theirs = tuple(proofs.node(i) for i, _ in diagnosis.support(best.cause)[:2])
+    return ProofNode(text, children=(*theirs, *held), kind="weaker")
 
 
 @functools.lru_cache(maxsize=4)

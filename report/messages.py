@@ -42,6 +42,10 @@ class Words:
         text = self._messages[key][self.lang].format(**values)
         return _SPACES_BY_WIDE_MARKS.sub("", text) if self.lang == "zh" and values else text
 
+    def of(self, key: str, lang: str) -> str:
+        """The message in a language that need not be this one, as it stands."""
+        return self._messages[key][lang]
+
     def joined(self, first: str, second: str) -> str:
         """Two sentences one after the other: Chinese full stops need no space behind them."""
         return first + ("" if first.endswith(tuple("。：；！？")) else " ") + second

@@ -107,6 +107,7 @@ class Fix(_Model):
     verified: Verified = "not_applicable"
     verified_note: str | None = None
     verify: str | None = Field(default=None, description="command or observation that confirms the fix")
+    verify_argv: tuple[str, ...] | None = Field(default=None, description="that command as an argument list, unquoted")
     notes: tuple[str, ...] | None = None
     risks: tuple[str, ...] | None = None
     undo: str | None = None
@@ -153,6 +154,7 @@ class PlanStep(_Model):
     fix: str
     finding: str = ""
     cause: str
+    because: str = Field(default="", description="what the step is for, in words")
     stage: str
     clears: tuple[str, ...] = ()
     verified: Verified

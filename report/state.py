@@ -29,10 +29,15 @@ def save_last(report: Report, path: Path | None = None) -> Path:
     path = path or last_report_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.chmod(0o700)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".last-", suffix=".json")  # mode 0600
+    return write_private(path, report.to_json() + "\n")
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Write a file in one step, readable by its owner only. Raises OSError."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".json")  # mode 0600
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(report.to_json() + "\n")
+            file.write(text)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

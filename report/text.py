@@ -238,8 +238,9 @@ class _ReportDrawing(Drawing):
     def in_plan(self, finding: Finding) -> list[str]:
         """Which steps of the plan are for a finding."""
         words = self.words
-        mine = [n for n, step in enumerate(self.order, 1) if finding.id in (step.finding, *step.clears)]
-        return self.labelled("cure", [words("fix_plan.step", number=words("list.and").join(map(str, mine)))]) if mine else []
+        mine = [str(n) for n, step in enumerate(self.order, 1) if finding.id in (step.finding, *step.clears)]
+        said = words("fix_plan.step", number=words("list.and").join(mine))
+        return self.labelled("cure", [said]) if mine else []
 
     def fix(self, fix: Fix) -> list[str]:
         words = self.words

@@ -15,12 +15,26 @@ from gpurules.knowledge.yamlnodes import parse
 
 VOCABULARY = """\
 types:
-  card: {kind: observed, domain: cards, fields: {name: {type: gpu_name}, sm: {type: sm}, slots: {type: int}, shown: {type: bool}, maker: {type: enum, values: [nvidia, amd]}}}
+  card:
+    kind: observed
+    domain: cards
+    fields:
+      name: {type: gpu_name}
+      sm: {type: sm}
+      slots: {type: int}
+      shown: {type: bool}
+      maker: {type: enum, values: [nvidia, amd]}
   driver: {kind: observed, domain: driver, fields: {version: {type: version}, note: {type: str}}}
   coverage: {kind: observed, domain: coverage, fields: {domain: {type: str}, complete: {type: bool}}}
   release: {kind: catalog, fields: {cuda: {type: version}, driver: {type: version}, first_sm: {type: sm}}}
-  fit: {kind: derived, closed_by: rules, fields: {name: {type: str}, version: {type: version}, slots: {type: int}, sm: {type: sm}}}
-  evidence: {kind: derived, closed_by: rules, fields: {cause: {type: str}, word: {type: str}, rule: {type: str}, about: {type: str}}}
+  fit:
+    kind: derived
+    closed_by: rules
+    fields: {name: {type: str}, version: {type: version}, slots: {type: int}, sm: {type: sm}}
+  evidence:
+    kind: derived
+    closed_by: rules
+    fields: {cause: {type: str}, word: {type: str}, rule: {type: str}, about: {type: str}}
   fix_offer: {kind: derived, closed_by: fixes, fields: {fix: {type: str}, cause: {type: str}}}
   fix_option: {kind: derived, closed_by: fixes, fields: {fix: {type: str}, cause: {type: str}, option: {type: str}}}
   symptom: {kind: derived, closed_by: symptoms, fields: {kind: {type: str}}}

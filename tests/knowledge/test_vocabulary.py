@@ -164,7 +164,8 @@ def test_conda_accelerator(build: str, accelerator: str | None) -> None:
 def test_faults_of_the_file(tmp_path: Path) -> None:
     _, faults = read(
         tmp_path / "vocabulary.yaml",
-        "types:\n  Card:\n    kind: observed\n  card:\n    kind: seen\n    fields:\n      sm: {type: int}\n      n: {type: inta}\n",
+        "types:\n  Card:\n    kind: observed\n  card:\n    kind: seen\n    fields:\n"
+        "      sm: {type: int}\n      n: {type: inta}\n",
     )
     assert faults == [
         "vocabulary.yaml:2: Card: a type's name is lower case with underscores",

@@ -27,7 +27,8 @@ def faults(text: str) -> list[str]:
 def test_plain_values_keep_what_was_written() -> None:
     root = good(
         'cuda: 12.10\nquoted: "12"\ncount: 12\nminus: -3\nzero: 0\nold: 007\nhex: 0x1f\nlong: 1234567890123456\n'
-        "yes: yes\non: true\noff: false\nword: null\nempty:\nday: 2026-11-30\nlist: [1, a, {b: c}]\nraw: |\n  two\n  lines\n"
+        "yes: yes\non: true\noff: false\nword: null\nempty:\nday: 2026-11-30\nlist: [1, a, {b: c}]\n"
+        "raw: |\n  two\n  lines\n"
     )
     assert root.plain() == {
         "cuda": "12.10",

@@ -1,4 +1,4 @@
-"""Random machines out of the catalogs: GPUs, driver, system, Python and the installed torch, as facts and for the oracle.
+"""Random machines out of the catalogs (GPUs, driver, system, Python, installed torch), as facts and for the oracle.
 
 May live here: drawing machines and stating them as a probe would. Must not: what is right for a machine.
 """

@@ -47,9 +47,11 @@ def errors(report: Report) -> set[str]:
 def moved(machine: Machine, fix: Fix) -> Machine:
     """The machine for the oracle once the fix is done."""
     for effect in fix.effects:
-        value = (effect.fields or {}).get("version")
-        if effect.op == "add" and effect.type in ("driver", "python"):
-            machine = dataclasses.replace(machine, **{effect.type: str(value)})
+        version = str((effect.fields or {}).get("version"))
+        if effect.op == "add" and effect.type == "driver":
+            machine = dataclasses.replace(machine, driver=version)
+        if effect.op == "add" and effect.type == "python":
+            machine = dataclasses.replace(machine, python=version)
     return machine
 
 

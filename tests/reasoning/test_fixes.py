@@ -6,9 +6,9 @@ import pytest
 from gpurules.facts import Fact, Provenance, Scalar
 from gpurules.knowledge.loader import load_knowledge
 from gpurules.reasoning.diagnosis import Diagnosis
-from gpurules.reasoning.fixes import quoted
 from gpurules.reasoning.session import Session, fill
 from gpurules.report.model import Report
+from gpurules.report.quoting import quoted
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,7 +40,7 @@ def test_a_quoted_command_reads_back_as_its_words(words: list[str]) -> None:
     ("word", "expected"), [("torch==2.6.0+cu124", "torch==2.6.0+cu124"), ("a b", "'a b'"), ("it's; rm", "'it''s; rm'")]
 )
 def test_powershell_quoting(word: str, expected: str) -> None:
-    assert quoted([word], "windows") == expected
+    assert quoted(["pip", word], "windows") == f"pip {expected}"
 
 
 def test_templates_fill_fields_parts_and_capabilities_and_show_what_is_unknown() -> None:

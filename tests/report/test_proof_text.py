@@ -31,13 +31,13 @@ def test_a_proof() -> None:
         == """\
 torch 2.6.0+cu124 cannot run on RTX 5090               torch-build-lacks-kernels
 ├─ torch is 2.6.0+cu124                                              issue.txt:3
-└─ no code in 2.6.0+cu124 runs on sm_120
+└─ no code in 2.6.0+cu124 runs on sm_120 [1]
    ├─ the build holds code for sm_50, sm_60, sm_70, sm_75, sm_80,   issue.txt:41
    │  sm_86 and sm_90
    └─ the RTX 5090 is sm_120                                        catalog gpus
 
 Sources:
-  https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+  [1] https://docs.nvidia.com/cuda/cuda-c-programming-guide/
 """
     )
 

@@ -1,0 +1,86 @@
+"""Many sessions in one process: threads agree with one thread, and memory stays flat."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import gpurules
+import pytest
+
+from . import inputs
+
+THREADS = 8
+KIB_A_SESSION = 0.5  # less than any fact that would be kept: nothing may grow with the number of sessions
+psutil = pytest.importorskip("psutil")
+
+
+def answer(seed: int) -> str:
+    """Everything that one report gives, as one digest."""
+    lang = "zh" if seed % 2 else "en"
+    text = inputs.report(seed)
+    report = gpurules.diagnose(text, lang=lang)  # type: ignore[arg-type]
+    everything = (report.to_json(), report.to_text(), report.to_markdown(), gpurules.recommend(text).to_json())
+    return hashlib.sha256("\0".join(everything).encode()).hexdigest()
+
+
+def agree(count: int) -> None:
+    with ThreadPoolExecutor(THREADS) as pool:
+        together = list(pool.map(answer, range(count)))
+    assert together == [answer(seed) for seed in range(count)]
+    assert len(set(together)) > count // 2
+
+
+def test_threads_give_the_same_bytes_as_one_thread() -> None:
+    agree(100)
+
+
+@pytest.mark.slow
+def test_a_thousand_reports_by_threads() -> None:
+    agree(1000)
+
+
+def test_threads_that_come_first_together_agree() -> None:
+    """In a new process, where nothing is loaded and nothing compiled yet."""
+    code = (
+        "import sys; from concurrent.futures import ThreadPoolExecutor; import gpurules\n"
+        "sys.setswitchinterval(1e-5)\n"
+        "text = sys.stdin.read()\n"
+        f"with ThreadPoolExecutor({THREADS}) as pool:\n"
+        f"    found = set(pool.map(lambda _: gpurules.diagnose(text).to_json(), range({THREADS})))\n"
+        "print(len(found), next(iter(found)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=inputs.ISSUE, capture_output=True, text=True, check=True, timeout=120
+    )
+    number, _, report = done.stdout.partition(" ")
+    assert number == "1"
+    assert gpurules.Report.from_json(report) == gpurules.diagnose(inputs.ISSUE)
+
+
+def growth(sessions: int) -> float:
+    """KiB of resident memory that a session leaves behind."""
+    process = psutil.Process()
+
+    def run(numbers: range) -> None:
+        for seed in numbers:
+            gpurules.diagnose(inputs.report(seed)).to_json()
+        gc.collect()
+
+    run(range(10_000, 10_300))  # what is loaded and compiled on demand is there after that
+    before = process.memory_info().rss
+    run(range(sessions))
+    return float(process.memory_info().rss - before) / 1024 / sessions
+
+
+def test_memory_stays_flat() -> None:
+    # the allocator takes its memory in steps, which weigh more over few sessions
+    assert growth(500) < KIB_A_SESSION * 10
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_over_ten_thousand_sessions() -> None:
+    assert growth(10_000) < KIB_A_SESSION
