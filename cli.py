@@ -444,7 +444,7 @@ def fix(context: click.Context, *, source: str, apply: bool, yes: bool, common: 
 @click.option("--python", metavar="PATH", help="The interpreter that runs torch.")
 @click.option("--in", "source", metavar="FILE|last", help="Begin with a report, or with a saved dialogue.")
 @click.option("--resume", metavar="FILE", help="Go on with a saved dialogue.")
-@click.option("--save", "target", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Keep it there.")
+@click.option("--save", "target", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Keep it.")
 @common_options
 @click.pass_context
 def ask(
@@ -470,14 +470,17 @@ def ask(
     if source and resume:
         raise click.UsageError("--in and --resume both say where to begin")
     inputs = _inputs(common, reports, facts, question=question, probe=probe, python=python)
-    report, saved = _beginning(resume or source)
-    if probe:
-        from .report.messages import Words
+    from .report.messages import Words
 
-        _tell(Words(common.lang)("ask.probing"))
+    report, saved = _beginning(resume or source)
+    words = Words(common.lang)
+    if probe:
+        _tell(words("ask.probing"))
     with _pipeline() as pipeline:
         dialogue = pipeline.dialogue(inputs, report=report, saved=saved)
     _converse(dialogue, target, common)
+    if target is not None:
+        _tell(words("ask.saved", path=_shown(str(target))))
     result = dialogue.report()
     _save(result, common)
     if common.format == "text":

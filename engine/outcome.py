@@ -3,8 +3,9 @@
 May live here: the deepest partial match of one rule. Must not: text for people, coverage of probes, GPUs.
 
 Positive patterns are tried in the rule's order, then negated ones. Where several partial matches come equally far, one
-that fails for something unknown is preferred, then the one with fewest false conditions, then the lowest row ids. A
-binding that one negated pattern certainly blocks is blocked, whatever is unknown about another.
+that fails for something unknown is preferred, then the one with fewest false equalities (they say which row is meant;
+of many rows only those that the first equal join names are looked at), then fewest false conditions, then the lowest
+row ids. A binding that one negated pattern certainly blocks is blocked, whatever is unknown about another.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ Reason = Literal["no_row", "test_false", "unknown_field", "blocked", "maybe_bloc
 MAX_PARTIAL = 1000
 MAX_EXPLAINED = 20
 _MANY = 1000  # more than a pattern has conditions
+MAX_NEAR = 200  # rows that are compared to find the nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def outcome(rule: Rule, memory: WorkingMemory) -> Outcome:
 
 
 def deepest(rule: Rule, memory: WorkingMemory) -> Outcome:
-    """How far the patterns of a rule match, whether or not a rule of that id fired: for a rule made for the question."""
+    """How far the patterns of a rule match, whether or not a rule of that id fired: for rules made for a question."""
     return _Search(rule, memory).run()
 
 
@@ -86,7 +88,8 @@ class _Search:
         for position, pattern in self.positive:
             grown = self._grow(pattern, partial)
             if not grown:
-                failures = [(self._failure(pattern, bound), bound) for bound in partial[:MAX_EXPLAINED]]
+                rows = _Near(pattern, self)
+                failures = [(self._failure(pattern, rows, bound), bound) for bound in partial[:MAX_EXPLAINED]]
                 return self._report(position, *min(failures, key=lambda f: (f[0].rank, f[1])))
             partial = grown
         return self._negated(partial)
@@ -150,10 +153,10 @@ class _Search:
                         return grown
         return grown
 
-    def _failure(self, pattern: Pattern, bound: tuple[int, ...]) -> _Failure:
+    def _failure(self, pattern: Pattern, rows: _Near, bound: tuple[int, ...]) -> _Failure:
         """What keeps the nearest row of the type from matching."""
         best = _Failure((2, 0, 0), "no_row")
-        for i in self.memory.of_type(pattern.type):
+        for i in rows.around(bound):
             if i not in bound:
                 failure = self._near_miss(i, pattern, bound)
                 if best.row is None or failure.rank < best.rank:
@@ -206,3 +209,26 @@ class _Search:
 
     def _other(self, join: Join, bound: tuple[int, ...]) -> Scalar | None:
         return self._get(bound[self.numbers[join.alias]], join.other)
+
+
+class _Near:
+    """The rows of a pattern's type among which the nearest is looked for."""
+
+    def __init__(self, pattern: Pattern, search: _Search) -> None:
+        self.search = search
+        self.rows = search.memory.of_type(pattern.type)
+        self.key = next((j for j in pattern.joins if j.op == "eq"), None)
+        self.index: dict[Any, list[int]] = {}
+        if self.key is not None and len(self.rows) > MAX_NEAR:
+            for i in self.rows:
+                value = search._get(i, self.key.field)
+                self.index.setdefault(None if value is None else encode_value(value), []).append(i)
+
+    def around(self, bound: tuple[int, ...]) -> Sequence[int]:
+        """All rows of a small type; of a large one those that the first equal join names, or the first ones."""
+        if self.key is not None and self.index:
+            value = self.search._other(self.key, bound)
+            named = [*self.index.get(None, ()), *(self.index.get(encode_value(value), ()) if value is not None else ())]
+            if named:
+                return named[:MAX_NEAR]
+        return self.rows[:MAX_NEAR]

@@ -108,6 +108,8 @@ def check_aliases(root: Node, vocabulary: Vocabulary, problems: Problems) -> Non
         if root.get(section) is None:
             problems.add(root.file, root.line, section, "is missing")
     listed = root.get("aliases")
+    if listed is not None and listed.kind != "list":
+        problems.add(root.file, listed.line, "aliases", "must be a list")
     seen: dict[tuple[str, str], int] = {}
     for entry in listed.elements() if listed else ():
         for key, _ in entry.pairs():

@@ -30,7 +30,18 @@ from .vocabulary import Vocabulary, load_vocabulary
 from .yamlnodes import Node, load
 
 SLUG = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*\Z")
-_WORDS = {"extra_forbidden": "unknown field", "missing": "is missing"}
+_ABSENT = ("extra_forbidden", "missing")
+_WORDS = {
+    "extra_forbidden": "unknown field",
+    "missing": "is missing",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+    "float_parsing": "must be a number",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "list_type": "must be a list",
+}
 _STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
 
 
@@ -69,17 +80,17 @@ class Sources:
     stages: Mapping[str, Unit]
     signatures: tuple[Node, ...]
     signature_sources: frozenset[str]
-    aliases: Any
-    phrases: Any
+    aliases: Node | None
+    phrases: list[Any]
 
 
 def read_sources(files: Mapping[str, Path], problems: Problems) -> Sources:
-    """Read and compile every file; faults are recorded in `problems`."""
-    for name in files:
-        fault = _misplaced(name)
+    """Read and compile every file; faults are recorded in `problems`. Raises KnowledgeError without a vocabulary."""
+    for name, path in files.items():
+        fault = _misplaced(name, path)
         if fault:
             problems.add(name, 0, "", fault)
-    plain = load_vocabulary(files["vocabulary.yaml"], problems)
+    plain = _vocabulary(files["vocabulary.yaml"])
     with _inside("facts/", problems) as found:
         catalogs = load_catalogs(files["facts/torch_builds.yaml"].parent, plain, found, files)
     vocabulary = Vocabulary(plain.types, catalogs.gpu_names().identify)
@@ -134,7 +145,7 @@ def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str
         "static": static,
         "sources": references,
         "names": [[n.product, list(n.aliases), n.line] for n in sources.catalogs.names],
-        "aliases": sources.aliases,
+        "aliases": sources.aliases.plain() if sources.aliases else {},
         "phrases": sources.phrases,
         "retrieved": dict(sources.catalogs.retrieved),
     }
@@ -153,8 +164,25 @@ def _inside(folder: str, problems: Problems) -> Iterator[Problems]:
         problems.add(folder + problem.file, problem.line, problem.field, problem.message)
 
 
-def _misplaced(name: str) -> str | None:
+def _vocabulary(path: Path) -> Vocabulary:
+    """The vocabulary; nothing else can be read without it. Another in its place may add to the shipped one only."""
+    problems = Problems()
+    found = load_vocabulary(path, problems)
+    shipped = FOLDER / "vocabulary.yaml"
+    if path != shipped:
+        for name, spec in load_vocabulary(shipped, Problems()).types.items():
+            own = found.types.get(name)
+            lost = [name] if own is None else [f"{name}.{f}" for f in spec.fields if f not in own.fields]
+            for field in lost:
+                problems.add(path.name, 0, field, "is missing: the rest of the knowledge speaks of it")
+    problems.raise_if_any()
+    return found
+
+
+def _misplaced(name: str, path: Path) -> str | None:
     """Why nothing would read a file of that name, or None where something does."""
+    if name == "messages.yaml" and path.parent != FOLDER:
+        return "belongs to the program and cannot be replaced"
     folder, _, rest = name.partition("/")
     if not name.endswith(".yaml"):
         return "must be called .yaml"
@@ -178,7 +206,7 @@ def _misplaced(name: str) -> str | None:
 def _units(files: Mapping[str, Path], prefix: str, model: type[BaseModel], problems: Problems) -> dict[str, Unit]:
     units: dict[str, Unit] = {}
     for name, path in files.items():
-        if not name.startswith(prefix) or _misplaced(name):
+        if not name.startswith(prefix) or _misplaced(name, path):
             continue
         node = load(path, problems, name)
         data = _validated(node, model, problems) if node is not None else None
@@ -202,10 +230,11 @@ def _compile(compile_one: Callable[[Mapping[str, Any]], list[Rule]], unit: Unit,
 
 
 def _table(files: Mapping[str, Path], name: str, model: type[BaseModel], problems: Problems) -> dict[str, Unit]:
+    before = len(problems.found)
     root = load(files[name], problems, name)
     table: dict[str, Unit] = {}
-    if root is not None and root.kind != "map":
-        problems.add(name, root.line, "", "must map ids to entries")
+    if len(problems.found) == before and (root is None or root.kind != "map"):
+        problems.add(name, root.line if root else 0, "", "must map ids to entries")
     for key, node in root.pairs() if root else ():
         data = _validated(node, model, problems, prefix=f"{key.text}.")
         if not SLUG.match(key.text):
@@ -237,7 +266,7 @@ def _located(node: Node, fault: ErrorDetails) -> tuple[str, int]:
     last = len(fault["loc"]) - 1
     for number, step in enumerate(fault["loc"]):
         found = current.get(step) if isinstance(step, str) else next(iter(current.elements()[step:]), None)
-        if found is not None or (number == last and fault["type"] in _WORDS):
+        if found is not None or (number == last and fault["type"] in _ABSENT):
             field += f"[{step}]" if isinstance(step, int) else f".{step}" if field else step
         current = found or current
     return field, _line_of_key(node, field) or current.line
@@ -351,20 +380,26 @@ def _order(version: str) -> int:
     return parts.order if parts else 0
 
 
-def _aliases(files: Mapping[str, Path], vocabulary: Vocabulary, problems: Problems) -> Any:
+def _aliases(files: Mapping[str, Path], vocabulary: Vocabulary, problems: Problems) -> Node | None:
     path = files["aliases.yaml"]
+    before = len(problems.found)
     load_aliases(path, vocabulary, problems)
     root = load(path, Problems())
-    return root.plain() if root else {}
+    if root is None and len(problems.found) == before:
+        problems.add("aliases.yaml", 0, "aliases", "is missing")
+    return root
 
 
-def _phrases(files: Mapping[str, Path], problems: Problems) -> Any:
+def _phrases(files: Mapping[str, Path], problems: Problems) -> list[Any]:
     path = files["facts/phrases.yaml"]
     with _inside("facts/", problems) as found:
         load_phrases(path, found)
     root = load(path, Problems())
     rows = root.get("rows") if root else None
-    return rows.plain() if rows else []
+    if rows is None or rows.kind != "list":
+        problems.add("facts/phrases.yaml", rows.line if rows else 0, "rows", "must be a list")
+        return []
+    return [row.plain() for row in rows.elements() if row.get("kind")]
 
 
 def _signatures(files: Mapping[str, Path], problems: Problems) -> tuple[tuple[Node, ...], frozenset[str]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -218,11 +218,15 @@ def kinds_given(sources: Sources, type_name: str) -> set[str]:
             kinds.add(own.text)
         elif type_name == "error" and (gives is None or fields is not None):
             kinds.add(_text(node, "id"))
-    for entry in sources.aliases.get("aliases", ()) if isinstance(sources.aliases, dict) else ():
-        kind = entry.get("gives", {}).get(type_name, {}).get("kind")
-        if isinstance(kind, str):
-            values: Iterable[Any] = entry.get("values", {}).values() if kind.startswith("$") else (kind,)
-            kinds.update(str(value) for value in values if value != "")
+    listed = sources.aliases.get("aliases") if sources.aliases else None
+    for entry in listed.elements() if listed else ():
+        gives, values = entry.get("gives"), entry.get("values")
+        fields = gives.get(type_name) if gives else None
+        own = fields.get("kind") if fields else None
+        if own is not None and own.text.startswith("$"):
+            kinds.update(value.text for _, value in values.pairs() if value.text) if values else None
+        elif own is not None:
+            kinds.add(own.text)
     return kinds
 
 

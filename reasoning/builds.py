@@ -5,6 +5,7 @@ May live here: reading such texts and matching them with builds of the catalog. 
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -49,6 +50,8 @@ class BuildSpec:
 
     def names(self, build: str) -> bool:
         """Whether a build of the catalog, by its id, is meant."""
+        if self.op == "==" and not build.startswith(self.version):
+            return False
         version, _, rest = build.partition("+")
         local, _, platform = rest.partition("@")
         return (
@@ -60,8 +63,8 @@ class BuildSpec:
         if self.op == "==":
             wanted, given = self.version.split("."), version.split(".")
             return given[: len(wanted)] == wanted
-        told, asked = parse_version(version), parse_version(self.version)
-        return told is not None and asked is not None and _COMPARE[self.op](told.order, asked.order)
+        told, asked = _order(version), _order(self.version)
+        return told is not None and asked is not None and _COMPARE[self.op](told, asked)
 
     @property
     def bare(self) -> str:
@@ -70,7 +73,12 @@ class BuildSpec:
         return version if self.op == "==" else f"{self.op}{version}"
 
 
+@functools.lru_cache(maxsize=1024)
+def _order(version: str) -> int | None:
+    parts = parse_version(version)
+    return parts.order if parts else None
+
+
 def order_of(fields: Mapping[str, Scalar]) -> int:
     """The order of a build's torch version."""
-    parts = parse_version(str(fields["torch"]))
-    return parts.order if parts else 0
+    return _order(str(fields["torch"])) or 0

@@ -53,7 +53,7 @@ class Change:
 def read_change(text: str, knowledge: Knowledge) -> Change:
     """A change as it is written. Raises ChangeError with the nearest name or the values that there are."""
     head, equals, value = text.partition("=")
-    name, colon, part = head.strip().partition(":")
+    name, _, part = head.strip().partition(":")
     value = value.strip().lstrip("=").strip()
     entry = knowledge.changes.get(name)
     if entry is None:
@@ -65,7 +65,8 @@ def read_change(text: str, knowledge: Knowledge) -> Change:
     if wants_value and not (equals and value):
         raise ChangeError(f'"{text}": write {head}=VALUE')
     if entry["choices"] and value not in entry["choices"]:
-        raise ChangeError(f'"{text}": must be one of {", ".join(entry["choices"])}{did_you_mean(value, entry["choices"])}')
+        known = ", ".join(entry["choices"])
+        raise ChangeError(f'"{text}": must be one of {known}{did_you_mean(value, entry["choices"])}')
     change = Change(name, part, value if wants_value else "")
     problem = None if entry["choices"] else _value_problem(change, entry, knowledge)
     if problem:

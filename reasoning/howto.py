@@ -60,7 +60,7 @@ def how_to(session: Session, goal: str, lang: str) -> HowTo | None:
     return None if wanted is None else _Search(session, wanted, lang).result()
 
 
-# --- goals --------------------------------------------------------------------------------------------------------------
+# --- goals ------------------------------------------------------------------------------------------------------------
 
 
 def _goal(session: Session, text: str) -> Goal | None:
@@ -121,7 +121,9 @@ def _strikes(wanted: Callable[[Session, str], bool]) -> Callable[[Session], list
     """The strikes against the wanted builds, those against the best builds first."""
 
     def standing(session: Session) -> list[int]:
-        rank = {str(f["build"]): int(f["rank"]) for i in session.memory.of_type("candidate") if (f := session.fields(i))}
+        rank = {
+            str(f["build"]): int(f["rank"]) for i in session.memory.of_type("candidate") if (f := session.fields(i))
+        }
         struck: dict[str, list[int]] = {}
         for i in session.memory.of_type("strike"):
             build = str(session.fields(i)["build"])
@@ -137,7 +139,7 @@ def _evidence(session: Session, causes: Iterable[str]) -> list[int]:
     return [i for c in sorted(causes) for i, _ in diagnosis.support(c)]
 
 
-# --- the search ---------------------------------------------------------------------------------------------------------
+# --- the search -------------------------------------------------------------------------------------------------------
 
 
 class _Search:
@@ -256,9 +258,10 @@ class _Search:
         return [Change(n, "", v) for n in self._with_source("pick") for v in versions if v not in current(session, n)]
 
     def _variables(self) -> list[Change]:
-        names = sorted({str(f.fields["name"]) for f in self.session.facts if f.type == "env_var" and "name" in f.fields})
+        names = sorted({str(f.get("name")) for f in self.session.facts if f.type == "env_var"})
         told = {str(v) for i in self._standing_rows() for v in self.session.fields(i).values()}
-        return [Change(n, v) for n in self._with_source("env_var") for v in names if v in told or len(names) <= MAX_VALUES]
+        tried = [v for v in names if v in told or len(names) <= MAX_VALUES]
+        return [Change(n, v) for n in self._with_source("env_var") for v in tried]
 
     def _standing_rows(self) -> set[int]:
         below: set[int] = set()
@@ -321,7 +324,9 @@ class _Search:
         rows = self.goal.standing(after)
         if rows:
             return tuple(proofs.node(i) for i in rows[:MAX_WAYS])
-        return cause_reasons(Diagnosis(after, self.lang), blockers, self.goal.cause)[:MAX_WAYS] if self.goal.cause else ()
+        return (
+            cause_reasons(Diagnosis(after, self.lang), blockers, self.goal.cause)[:MAX_WAYS] if self.goal.cause else ()
+        )
 
     # --- what is shown ---------------------------------------------------------------------------------------------
 
@@ -333,7 +338,10 @@ class _Search:
         proof: list[ProofNode] = []
         if reached:
             proof = [proofs.node(i) for t in ("survivor", "runs_on") for i in after.rows(t, build=reached)][:3]
-        shown = tuple(replace(v, note=self.note(c, after)) for c, v in zip(changes, views(changes, self.session, self.lang)))
+        shown = tuple(
+            replace(v, note=self.note(c, after))
+            for c, v in zip(changes, views(changes, self.session, self.lang), strict=True)
+        )
         return Way(shown, sum(c.cost for c in shown), self.then(reached), tuple(proof))
 
     def note(self, change: Change, after: Session) -> str:

@@ -31,7 +31,7 @@ def facts_of(report: Report, knowledge: Knowledge) -> list[Fact]:
 
 def _fact(view: FactView, knowledge: Knowledge) -> Fact:
     spec = knowledge.vocabulary.types[view.type]
-    fields = {name: value for name, value in view.fields.items() if name in spec.fields and not isinstance(value, float)}
+    fields = {n: v for n, v in view.fields.items() if n in spec.fields and not isinstance(v, float)}
     return Fact(
         view.type,
         fields,

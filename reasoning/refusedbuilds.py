@@ -95,16 +95,14 @@ class RefusedBuilds:
         return list(dict.fromkeys(_bare(b) for b in (*near, *best)))
 
     def _other_variants(self, here: Sequence[Fields]) -> Iterable[ProofNode]:
-        """For a version without a variant: the last release for the next older CUDA major, where there is none of it."""
+        """For a version without a variant: the last release for the next older CUDA major, where this has none."""
         majors = {int(b["cuda_major"]) for b in here if "cuda_major" in b}
         if self.spec.local is not None or not majors:
             return
         older = [
             b
             for b in self.published
-            if b["platform"] == here[0]["platform"]
-            and "cuda_major" in b
-            and int(b["cuda_major"]) == min(majors) - 1
+            if b["platform"] == here[0]["platform"] and "cuda_major" in b and int(b["cuda_major"]) == min(majors) - 1
         ]
         if older:
             last = max(older, key=lambda b: (order_of(b), int(b["rank"])))
@@ -152,9 +150,8 @@ class RefusedBuilds:
         places = self.session.places(row)
         told = {k: v for k, v in self.session.fields(row).items() if k in ("reason", "kind")}
         children = tuple(c for c in node.children if c.kind == "rule" and not self._candidate(c))
-        return ProofNode(
-            text, str(places[0]) if places else "", node.sources, children, "struck", node.rule, {"type": "strike", "fields": told}
-        )
+        where = str(places[0]) if places else ""
+        return ProofNode(text, where, node.sources, children, "struck", node.rule, {"type": "strike", "fields": told})
 
     def _candidate(self, node: ProofNode) -> bool:
         """That a build is a candidate needs no proof here; the reader named it."""
@@ -196,5 +193,3 @@ class RefusedBuilds:
 def _bare(build: Fields) -> str:
     """The build without its platform."""
     return str(build["build"]).partition("@")[0]
-
-

@@ -41,9 +41,10 @@ class Sayer:
 
     def wanted(self, pattern: Pattern, bindings: Bindings) -> str:
         """What a pattern asks for: the noun of its type and its conditions, with the values that earlier rows give."""
-        fixed = {c.field for c in (*pattern.tests, *pattern.joins) if c.op == "eq"}
-        every = [c for c in (*pattern.tests, *pattern.joins) if c.op == "eq" or c.field not in fixed]
-        conditions = [self.condition(pattern.type, c, bindings) for c in every]
+        every: list[Test | Join] = [*pattern.tests, *pattern.joins]
+        fixed = {c.field for c in every if c.op == "eq"}
+        kept = [c for c in every if c.op == "eq" or c.field not in fixed]
+        conditions = [self.condition(pattern.type, c, bindings) for c in kept]
         told = self.words("explain.and").join(dict.fromkeys(c for c in conditions if c))
         noun = self.noun(pattern.type)
         return self.words("explain.with", noun=noun, conditions=told) if told else noun

@@ -77,7 +77,9 @@ class _Comparison:
             recommendation_after=build_name(self.after, pick_of(self.after)),
             gone=tuple(self.gone(r) for c, r in was.items() if c not in now),
             new=tuple(self.new(r) for c, r in now.items() if c not in was),
-            stays=tuple(Difference(c, self.title(self.now, r), self.now.severity(c)) for c, r in now.items() if c in was),
+            stays=tuple(
+                Difference(c, self.title(self.now, r), self.now.severity(c)) for c, r in now.items() if c in was
+            ),
             choice=self.choice(),
         )
 

@@ -17,6 +17,7 @@ from ..facts import Provenance, Scalar
 from ..knowledge.loader import Knowledge, row_key
 from ..report.model import Derivation, FactView, ProofNode, ProvenanceView, Report
 from .builds import BuildSpec
+from .causes import WORDS
 from .sentences import Sayer
 from .session import Session
 
@@ -32,12 +33,14 @@ def explain(report: Report, target: str, knowledge: Knowledge) -> list[ProofNode
     return _Kept(report, Sayer(knowledge, report.lang)).trees(target)
 
 
-def explain_session(session: Session, report: Report, target: str, lang: str, *, every: bool = False) -> list[ProofNode]:
+def explain_session(
+    session: Session, report: Report, target: str, lang: str, *, every: bool = False
+) -> list[ProofNode]:
     """The proofs of a target in the session of a report, in any language; `every`: alternative proofs too."""
     return SessionProofs(session, lang).trees(_session_roots(session, report, target), every=every)
 
 
-# --- from the report ----------------------------------------------------------------------------------------------------
+# --- from the report --------------------------------------------------------------------------------------------------
 
 
 class _Kept:
@@ -134,7 +137,7 @@ def _scalars(fields: Mapping[str, Scalar | float]) -> dict[str, Scalar]:
     return {k: v for k, v in fields.items() if not isinstance(v, float)}
 
 
-# --- from the session ---------------------------------------------------------------------------------------------------
+# --- from the session -------------------------------------------------------------------------------------------------
 
 
 class SessionProofs:
@@ -227,9 +230,10 @@ def sources_of(knowledge: Knowledge, group: str) -> tuple[str, ...]:
 
 def _session_roots(session: Session, report: Report, target: str) -> list[int]:
     cause = next((f.cause for f in report.findings if target in (f.id, f.cause, f.rule)), target)
-    rows = [i for i in session.rows("evidence", cause=cause) if session.fields(i)["word"] in ("decisive", "strong", "weak")]
+    word = {i: WORDS.get(str(session.fields(i)["word"]), 0.0) for i in session.rows("evidence", cause=cause)}
+    rows = [i for i in word if word[i] > 0]
     if rows:
-        return sorted(rows, key=lambda i: (("decisive", "strong", "weak").index(str(session.fields(i)["word"])), i))
+        return sorted(rows, key=lambda i: (-word[i], i))
     if target in session.knowledge.causes or cause != target:
         known = session.knowledge.symptoms
         return [i for i in session.memory.of_type("symptom") if _competes(session, i, cause, known)]
@@ -249,7 +253,8 @@ def _session_roots(session: Session, report: Report, target: str) -> list[int]:
     firings = session.memory.firings(target)
     if firings:
         wanted = session.knowledge.patterns[target].conclusions[0].type
-        return [i for i in session.memory.of_type(wanted) if any(j.rule == target for j in session.memory.justifications(i))]
+        rows = list(session.memory.of_type(wanted))
+        return [i for i in rows if any(j.rule == target for j in session.memory.justifications(i))]
     return _told(session, report, target)
 
 
@@ -267,4 +272,4 @@ def _told(session: Session, report: Report, target: str) -> list[int]:
     if view is None or view.type not in session.knowledge.vocabulary.types:
         return []
     fields = {k: v for k, v in _scalars(view.fields).items() if "__" not in k}
-    return [i for i in session.memory.of_type(view.type) if all(session.fields(i).get(k) == v for k, v in fields.items())][:1]
+    return session.rows(view.type, **fields)[:1]

@@ -44,9 +44,14 @@ class _WhyNot:
         self.lang = lang
         self.sayer = Sayer(session.knowledge, lang)
         self.words = self.sayer.words
-        self.diagnosis = diagnosis or Diagnosis(session, lang)
+        self._given = diagnosis
         self.proofs = SessionProofs(session, lang)
         self.blockers = Blockers(session, self.sayer, self.proofs)
+
+    @functools.cached_property
+    def diagnosis(self) -> Diagnosis:
+        """The ranking of the causes, which builds do not need."""
+        return self._given or Diagnosis(self.session, self.lang)
 
     def answer(self, target: str) -> WhyNot | None:
         """The answer for whatever the target is."""

@@ -49,13 +49,13 @@ def reason_lines(reasons: Sequence[Reason], width: int) -> list[str]:
 
 
 def steps_here(steps: Sequence[Step], platform: str | None) -> list[Step]:
-    """The steps for this platform, or for Linux where nothing is said of WSL or containers in particular. Where the
-    platform is unknown, those of the first platform that is named: mixed ones would be no procedure."""
+    """The steps for this platform. Where nothing is said of WSL or containers in particular, those for Linux, or for
+    the Windows around WSL. Where the platform is unknown, those of the first one named: mixed ones are no procedure."""
     named = [step.platform for step in steps if step.platform != "any"]
     if platform is None:
         platform = named[0] if named else None
     elif platform not in named and platform in {"wsl", "container"}:
-        platform = "linux"
+        platform = "windows" if platform == "wsl" and "linux" not in named else "linux"
     return [step for step in steps if step.platform in ("any", platform)]
 
 

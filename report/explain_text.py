@@ -23,9 +23,7 @@ _REASONS = 6
 _MARK = {"error": "✗", "warning": "✗", "info": "·"}
 
 
-def render_why_not(
-    answer: WhyNot, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal"
-) -> str:
+def render_why_not(answer: WhyNot, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal") -> str:
     """Why something does not hold, as a tree under one sentence; or that it holds, with where to look."""
     drawing = _Answer(lang, look, detail, _DEPTH)
     if answer.holds:
@@ -43,9 +41,7 @@ def render_why_not(
     return drawing.text()
 
 
-def render_what_if(
-    answer: WhatIf, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal"
-) -> str:
+def render_what_if(answer: WhatIf, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal") -> str:
     """Verdicts before and after, then what goes, what comes and what is chosen, each with its reason."""
     drawing = _Answer(lang, look, detail, _SHALLOW)
     words = drawing.words
@@ -54,7 +50,7 @@ def render_what_if(
     style = {"ok": "ok", "problems": "error", "unknown": "warning"}[answer.verdict_after]
     drawing.sentence(words("whatif.with", changes=told) + words("fix.colon"))
     drawing.line("  " + names[0] + " → " + paint(names[1], style, drawing.look))
-    for key, differences in (("gone", answer.gone), ("new", answer.new), ("stays", answer.stays)):
+    for key, differences in (("whatif.gone", answer.gone), ("whatif.new", answer.new), ("whatif.stays", answer.stays)):
         drawing.differences(key, differences)
     if not (answer.gone or answer.new):
         drawing.line("")
@@ -71,9 +67,7 @@ def render_what_if(
     return drawing.text()
 
 
-def render_how_to(
-    answer: HowTo, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal"
-) -> str:
+def render_how_to(answer: HowTo, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal") -> str:
     """The ways, cheapest first, with what they risk; or why there is none."""
     drawing = _Answer(lang, look, detail, _SHALLOW)
     words = drawing.words
@@ -134,11 +128,11 @@ class _Answer:
     def differences(self, key: str, differences: Iterable[Difference]) -> None:
         """A heading and the findings under it."""
         listed = list(differences)
-        if not listed or (key == "stays" and self.detail == "verdict"):
+        if not listed or (key == "whatif.stays" and self.detail == "verdict"):
             return
-        self.lines += ["", self.words(f"whatif.{key}") + self.words("fix.colon")]
+        self.lines += ["", self.words(key) + self.words("fix.colon")]
         for difference in listed:
-            mark = "✓" if key == "gone" else _MARK[difference.severity]
+            mark = "✓" if key == "whatif.gone" else _MARK[difference.severity]
             text = f"{clean(difference.title)}   [{difference.subject}]"
             self.lines += hang(wrap(text, self.look.width - 2), f"{mark} ", 2)
             if self.detail != "verdict":

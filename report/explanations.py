@@ -89,7 +89,7 @@ class WhatIf(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A smallest set of changes after which the goal holds. cost: together; then: what to do next; proof: why it holds."""
+    """A smallest set of changes after which the goal holds. cost: of all; then: what to do next; proof: why so."""
 
     changes: tuple[ChangeView, ...]
     cost: int

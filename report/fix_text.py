@@ -180,13 +180,17 @@ class _Script:
         """The command itself, or what a person has to do and a line that waits for it."""
         if action.needs_root:
             yield from self.comments([self.words("fix.needs_root")])
-        if action.argv and not by_hand(action) and self.dialect.takes(action.argv):
+        if action.argv and not self.by_hand(action) and self.dialect.takes(action.argv):
             yield from self.run(action.argv)
             return
         yield from self.labelled("by_hand", [action.text] if action.text else [])
         if action.command:
             yield from self.comments([action.command])
         yield self.dialect.quote([self.dialect.ask, self.words("fix_plan.wait", title=clean(title))])
+
+    def by_hand(self, action: Step) -> bool:
+        """Whether a person has to do it; so too what belongs into the Windows around WSL."""
+        return by_hand(action) or (action.platform == "windows" and self.platform != "windows")
 
     def verify(self, fix: Fix) -> Iterator[str]:
         yield from self.labelled("verify", [fix.verify] if fix.verify else [])

@@ -117,14 +117,13 @@ def test_case_in_chinese(path: Path, tmp_path: Path) -> None:
 def test_cases_are_well_formed() -> None:
     for path in CASES:
         loaded = case(path)
-        assert set(loaded) == KEYS and loaded["id"] == path.stem, path.name
+        assert set(loaded) == KEYS, path.name
+        assert loaded["id"] == path.stem, path.name
         assert loaded["source_url"].startswith("https://"), path.name
         assert set(loaded["expect"]) <= EXPECT, path.name
         assert ("causes" in loaded["expect"]) == (loaded["expect"]["verdict"] != "unknown"), path.name
 
 
 def test_each_cause_has_three_cases() -> None:
-    counted = Counter(
-        cause for path in CASES for cause in case(path)["expect"].get("causes", ())
-    )
+    counted = Counter(cause for path in CASES for cause in case(path)["expect"].get("causes", ()))
     assert {cause: counted[cause] for cause in COVERED if counted[cause] < 3} == {}

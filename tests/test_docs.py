@@ -1,6 +1,6 @@
 """The documents tell the truth: every console example prints what it shows, every YAML example passes the checks.
 
-`python tests/test_docs.py` writes the output of changed console examples anew. A line `…` stands for lines left out.
+`python tests/test_docs.py` writes the output of changed console examples anew. One line `…` stands for lines left out.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def shell(commands: str, folder: Path, extra: str) -> str:
     done = subprocess.run(
         ["sh", "-c", commands], cwd=CHECKOUT, env=environ, capture_output=True, encoding="utf-8", timeout=60
     )
+    assert "internal error" not in done.stderr, done.stderr
     return done.stdout + done.stderr
 
 
@@ -116,31 +117,31 @@ def test_links_lead_somewhere() -> None:
         assert [link for link in links if not (document.parent / link).exists()] == []
 
 
-def rewrite(document: Path, folder: Path) -> list[str]:
-    """Put the real output into the document; the commands whose shortened output has to be edited by hand."""
+def rewritten(shown: str, output: str) -> str:
+    """The output, cut as the old one was: as many lines before and after its `…`."""
+    lines, old = output.splitlines(), shown.splitlines()
+    if "…" not in old:
+        return output
+    before, after = old.index("…"), len(old) - old.index("…") - 1
+    return "\n".join([*lines[:before], "…", *lines[len(lines) - after :]])
+
+
+def rewrite(document: Path, folder: Path) -> None:
+    """Put the real output into the document."""
     outputs = iter(printed(document, folder))
-    by_hand: list[str] = []
 
     def block(match: re.Match[str]) -> str:
         lines: list[str] = []
-        for part in re.split(r"^\$ ", match[1], flags=re.MULTILINE)[1:]:
-            command, _, shown = part.partition("\n")
-            shown, output = shown.rstrip("\n"), next(outputs)
-            kept = agrees(shown, output)
-            if not kept and "…" in shown.splitlines():
-                by_hand.append(command)
-                kept = True
-            lines += [f"$ {command}", *(shown if kept else output).splitlines()]
+        for command, shown in examples(match[0]):
+            lines += [f"$ {command}", *rewritten(shown, next(outputs)).splitlines()]
         return "\n".join(["```console", *lines, "```"])
 
     document.write_text(CONSOLE.sub(block, document.read_text(encoding="utf-8")), encoding="utf-8")
-    return by_hand
 
 
 if __name__ == "__main__":
     import tempfile
 
-    for name in DOCUMENTS:
+    for path in DOCUMENTS:
         with tempfile.TemporaryDirectory() as scratch:
-            for left in rewrite(name, Path(scratch)):
-                print(f"{name.name}: edit by hand: $ {left}")
+            rewrite(path, Path(scratch))

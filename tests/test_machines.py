@@ -1,8 +1,8 @@
 """Healthy machines: their reports raise no finding of weight.
 
-May live here: the runner of tests/machines, texts in the layouts of collect_env, nvidia-smi and pip list. `ok` where the
-text tells torch, GPU and driver, `unknown` where something of these is missing or the build is no published one; never
-an error, a warning or a fix.
+May live here: the runner of tests/machines, texts in the layouts of collect_env, nvidia-smi and pip list. `ok` where
+the text tells torch, GPU and driver, `unknown` where something of these is missing or the build is no published one;
+never an error, a warning or a fix.
 """
 
 from __future__ import annotations

@@ -57,7 +57,12 @@ def described(*facts: dict[str, dict[str, Any]], lang: str = "en") -> Report:
 
 def machine(**changed: Any) -> Report:
     """A Linux machine with one GPU, a driver and a torch; `changed` replaces single values."""
-    told = {"gpu": "NVIDIA GeForce RTX 5090", "driver": "570.124.06", "torch": "2.6.0+cu124", "python": "3.12.3"} | changed
+    told = {
+        "gpu": "NVIDIA GeForce RTX 5090",
+        "driver": "570.124.06",
+        "torch": "2.6.0+cu124",
+        "python": "3.12.3",
+    } | changed
     lang = told.pop("lang", "en")
     return described(
         {"os": {"family": told.get("family", "linux"), "machine": told.get("machine", "x86_64")}},

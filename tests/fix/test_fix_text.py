@@ -221,3 +221,11 @@ def test_a_chinese_powershell_script_is_marked_as_utf_8() -> None:
     found = report(machine("NVIDIA GeForce RTX 5090", driver="570.124.06", torch="2.6.0+cu124"), "zh")
     assert render_script(found, "powershell").startswith("\ufeff$ErrorActionPreference")
     assert not render_script(found, "bash").startswith("\ufeff")
+
+
+def test_under_wsl_the_driver_belongs_to_windows() -> None:
+    facts = machine("NVIDIA GeForce RTX 5090", driver="552.44", torch="2.6.0+cu124")
+    facts[0] = fact("os", family="linux", machine="x86_64", wsl=True)
+    script = render_script(report(facts), "bash")
+    assert "# by hand: On the Windows side install" in script
+    assert "package manager" not in script

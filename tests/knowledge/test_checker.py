@@ -354,7 +354,7 @@ SYMPTOM_FAULTS = [
     ' did you mean "module_signature_rejected"?',
     '5: own_symptom.causes.own_casue: unknown cause "own_casue"; did you mean "own_cause"?',
     '6: own_symptom.asks[0]: unknown question "kernel_lgo"; did you mean "kernel_log"?',
-    "9: silent_symptom.causes.preview_cause: Input should be a valid number, unable to parse string as a number",
+    "9: silent_symptom.causes.preview_cause: must be a number",
 ]
 
 

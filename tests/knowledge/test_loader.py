@@ -12,7 +12,7 @@ from pathlib import Path
 
 import gpurules
 import pytest
-from gpurules.knowledge import loader
+from gpurules.knowledge import build, loader
 from gpurules.knowledge.loader import Knowledge, KnowledgeError, knowledge_files, load_knowledge
 
 SHIPPED = Path(gpurules.__file__).parent / "knowledge"
@@ -41,10 +41,15 @@ def shipped_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
+def read_from(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    for module in (build, loader):
+        patch.setattr(module, "FOLDER", folder)
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped: Path) -> Path:
     folder = tmp_path / "cache"
-    monkeypatch.setattr(loader, "FOLDER", shipped)
+    read_from(shipped, monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     monkeypatch.delenv("GPURULES_NO_CACHE", raising=False)
     return folder / "gpurules"
@@ -118,7 +123,7 @@ class Stored:
 def stored_once(tmp_path_factory: pytest.TempPathFactory, shipped: Path) -> Stored:
     base = tmp_path_factory.mktemp("stored")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loader, "FOLDER", shipped)
+        read_from(shipped, patch)
         patch.setenv("XDG_CACHE_HOME", str(base / "cache"))
         patch.delenv("GPURULES_NO_CACHE", raising=False)
         knowledge = load_knowledge(overlay(base / "own"))
@@ -241,15 +246,15 @@ def test_every_fault_with_file_line_and_field(tmp_path: Path) -> None:
         'rules/gpu/other-name.yaml:1: id: must be the file\'s name, "other-name"',
         "rules/gpu/shape.yaml:1: when: is missing",
         "rules/gpu/shape.yaml:2: title.zh: is missing",
-        "rules/gpu/shape.yaml:3: since: Input should be a valid string",
+        "rules/gpu/shape.yaml:3: since: must be text",
         'rules/gpu/shape.yaml:5: whenn: unknown field; did you mean "when"?',
         "rules/gpu/shape.yaml:7: conclude[0].cause: String should match pattern '^[a-z0-9]+(?:[-_][a-z0-9]+)*$'",
         "rules/gpu/shape.yaml:7: conclude[0].evidence:"
         " Input should be 'decisive', 'strong', 'weak', 'against' or 'excludes'",
         "rules/gpu/shape.yaml:10: sources[0].retrieved: String should match pattern '^20\\d\\d-\\d\\d-\\d\\d$'",
         "rules/gpu/shape.yaml:10: sources[0].url: String should match pattern '^https://\\S+$'",
-        "rules/gpu/shape.yaml:11: examples.fires[0].facts[0].gpu.index: Input should be a valid string or:"
-        " Input should be a valid integer or: Input should be a valid boolean",
+        "rules/gpu/shape.yaml:11: examples.fires[0].facts[0].gpu.index:"
+        " must be text or: must be a whole number or: must be true or false",
         "rules/gpu/shape.yaml:11: examples.silent: List should have at least 1 item after validation, not 0",
         "rules/gpu/twice.yaml:15: area: given twice",
         "rules/gpu/yaml.yaml:3: not YAML: did not find expected node content",
@@ -268,3 +273,30 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeError) as caught:
         load_knowledge(tmp_path / "own")
     assert str(caught.value) == "rules/gpu/gone.yaml: cannot be read: No such file or directory"
+
+
+def test_files_without_which_nothing_can_be_read(tmp_path: Path) -> None:
+    vocabulary = (SHIPPED / "vocabulary.yaml").read_text(encoding="utf-8")
+    put(tmp_path, "vocabulary.yaml", vocabulary.replace("  board:", "  bored:").replace("cudnn: {type", "cuddn: {type"))
+    put(tmp_path, "rules/gpu/any.yaml", "id: any\n")
+    with pytest.raises(KnowledgeError) as caught:
+        load_knowledge(tmp_path)
+    assert str(caught.value).splitlines() == [
+        "vocabulary.yaml: board: is missing: the rest of the knowledge speaks of it",
+        "vocabulary.yaml: torch.cudnn: is missing: the rest of the knowledge speaks of it",
+        "vocabulary.yaml: torch_build.cudnn: is missing: the rest of the knowledge speaks of it",
+    ]
+
+
+def test_tables_that_hold_nothing(tmp_path: Path) -> None:
+    for name in ("aliases.yaml", "questions.yaml", "facts/phrases.yaml"):
+        put(tmp_path, name, "")
+    put(tmp_path, "messages.yaml", "x: 1\n")
+    with pytest.raises(KnowledgeError) as caught:
+        load_knowledge(tmp_path)
+    assert [str(p) for p in caught.value.problems] == [
+        "aliases.yaml: aliases: is missing",
+        "facts/phrases.yaml: rows: must be a list",
+        "messages.yaml: belongs to the program and cannot be replaced",
+        "questions.yaml: must map ids to entries",
+    ]

@@ -10,6 +10,7 @@ from gpurules.facts import Fact, Provenance
 from gpurules.knowledge.loader import load_knowledge
 from gpurules.reasoning.diagnosis import Diagnosis
 from gpurules.reasoning.session import Session
+from gpurules.report.fix_text import actions
 from gpurules.report.model import Effect, Fix, Report
 from hypothesis import HealthCheck, given, settings
 
@@ -97,6 +98,8 @@ def faults_of_plan(case: Case, stated: Sequence[Fact], report: Report) -> list[s
     for step in plan.steps:
         if unchanged(now, step.instance):
             found.append(f"step {step.fix} changes nothing")
+        if not actions(step.instance, report.platform):
+            found.append(f"step {step.fix} does not say how on {report.platform}")
         machine = moved(machine, step.instance)
         found += faults_of_wheel(machine, step.instance)
         now = after(now, step.instance.effects)
