@@ -126,32 +126,38 @@ class _Search:
 
     def _grow(self, pattern: Pattern, partial: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """The partial matches with one more row each."""
-        passing = [
-            i
-            for i in self.memory.of_type(pattern.type)
-            if all(holds(t.op, self._get(i, t.field), t.value) for t in pattern.tests)
-        ]
+        rows_of = self.memory.rows
+        known = self.memory.of_type(pattern.type)
         key = next((j for j in pattern.joins if j.op == "eq"), None)
         index: dict[Any, list[int]] = {}
-        if key is not None:
-            for i in passing:
-                value = self._get(i, key.field)
+        if key is None:
+            known = [i for i in known if self._passes(pattern, i)]
+        else:
+            for i in known:
+                value = rows_of[i][1].get(key.field)
                 if value is not None:
                     index.setdefault(encode_value(value), []).append(i)
         grown: list[tuple[int, ...]] = []
         for bound in partial:
-            rows: Sequence[int] = passing
+            rows: Sequence[int] = known
             if key is not None:
                 other = self._other(key, bound)
                 rows = index.get(encode_value(other), ()) if other is not None else ()
             for i in rows:
-                if i not in bound and all(
-                    holds(j.op, self._get(i, j.field), self._other(j, bound)) for j in pattern.joins
+                if (
+                    i not in bound
+                    and (key is None or self._passes(pattern, i))
+                    and all(holds(j.op, self._get(i, j.field), self._other(j, bound)) for j in pattern.joins)
                 ):
                     grown.append((*bound, i))
                     if len(grown) == MAX_PARTIAL:
                         return grown
         return grown
+
+    def _passes(self, pattern: Pattern, i: int) -> bool:
+        """Whether a row passes the tests of a pattern."""
+        fields = self.memory.rows[i][1]
+        return all(holds(t.op, fields.get(t.field), t.value) for t in pattern.tests)
 
     def _failure(self, pattern: Pattern, rows: _Near, bound: tuple[int, ...]) -> _Failure:
         """What keeps the nearest row of the type from matching."""

@@ -227,6 +227,7 @@ class ValueSource(_Model):
     type: str
     field: str
     where: dict[str, Scalar] = Field(default_factory=dict)
+    value: str | None = Field(default=None, description="how the value is written, where it is not the field alone")
 
 
 class ChangeEntry(_Model):

@@ -168,6 +168,26 @@ def values_in(session: Session, rows: Iterable[int]) -> dict[str, list[str]]:
     return {n: sorted(v, key=_version_key, reverse=True) for n, v in new.items() if v}
 
 
+def concluded_values(session: Session, *, whole: bool) -> list[Change]:
+    """The changes whose values the rules conclude: the driver branch to install, the builds that are chosen.
+
+    whole: those written from several fields too, which are about what is installed.
+    """
+    found: dict[Change, None] = {}
+    types = session.knowledge.vocabulary.types
+    for name, entry in session.knowledge.changes.items():
+        for source in entry["values"] if entry["how_to"] else ():
+            if types[source["type"]].kind != "derived" or (source.get("value") and not whole):
+                continue
+            rows = [session.fields(i) for i in session.memory.of_type(source["type"])]
+            for fields in sorted(rows, key=lambda f: str(f.get("mode", ""))):
+                if source["field"] in fields:
+                    value = (source.get("value") or f"{{{source['field']}}}").format_map(fields)
+                    if value not in current(session, name):
+                        found[Change(name, "", value)] = None
+    return list(found)
+
+
 def current(session: Session, name: str) -> set[str]:
     """The values that the machine has of what a change changes, as they are printed and as the catalog knows them."""
     type_name, _, field = session.knowledge.changes[name].get("field", "").partition(".")

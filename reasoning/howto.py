@@ -19,7 +19,7 @@ from ..report.explanations import HowTo, Way
 from ..report.model import ProofNode
 from ..report.quoting import quoted
 from .builds import BuildSpec
-from .changes import Change, current, values_in
+from .changes import Change, concluded_values, values_in
 from .diagnosis import Diagnosis
 from .refusedbuilds import RefusedBuilds
 from .sentences import Sayer
@@ -231,16 +231,15 @@ class _Search:
         return self._options
 
     def _values(self, session: Session, card: bool) -> list[Change]:
-        """The least values first: the smallest driver that serves, then the branch to install."""
+        """The least values first: the smallest driver that serves, then what the rules conclude is best."""
         found: list[Change] = []
-        named = values_in(session, [*self.goal.standing(session), *session.memory.of_type("driver_target")])
-        for name, values in named.items():
+        for name, values in values_in(session, self.goal.standing(session)).items():
             if self._is_card(name) == card:
                 found += [Change(name, "", v) for v in _few(list(reversed(values)))]
-        if not card and self.goal.kind != "build":
-            found += self._builds(session)
-            found += self._variables()
-        return found
+        if card:
+            return found
+        found += concluded_values(session, whole=self.goal.kind != "build")
+        return [*found, *self._variables()] if self.goal.kind != "build" else found
 
     def _is_card(self, name: str) -> bool:
         """Whether a change replaces the card: the dearest thing there is."""
@@ -250,12 +249,6 @@ class _Search:
     def _kind(self, field: str) -> str:
         type_name, _, name = field.partition(".")
         return self.session.knowledge.vocabulary.types[type_name].fields[name].type
-
-    def _builds(self, session: Session) -> list[Change]:
-        """The builds that the selection rules choose, as things are and after other changes."""
-        picks = [session.fields(i) for i in session.memory.of_type("pick")]
-        versions = {f"{p['torch']}+{p['variant']}": None for p in sorted(picks, key=lambda p: p["mode"] != "as_is")}
-        return [Change(n, "", v) for n in self._with_source("pick") for v in versions if v not in current(session, n)]
 
     def _variables(self) -> list[Change]:
         names = sorted({str(f.get("name")) for f in self.session.facts if f.type == "env_var"})

@@ -197,12 +197,15 @@ class Blockers:
         self.words = sayer.words
         self.proofs = proofs
         self._open: list[tuple[str, tuple[Test, ...]]] = []
+        self._made: dict[tuple[str, tuple[Test, ...]], list[ProofNode]] = {}
 
     def concluding(self, type_name: str, wanted: Sequence[Test], depth: int) -> list[ProofNode]:
         """A node for each rule that could conclude such a fact, those that came furthest first."""
         key = (type_name, tuple(wanted))
         if key in self._open:
             return []
+        if depth and key in self._made:
+            return self._made[key]
         self._open.append(key)
         found = []
         for rule, conclusion in _concluding(self.knowledge).get(type_name, ()):
@@ -211,26 +214,28 @@ class Blockers:
                 continue
             outcome = deepest(special, self.session.memory)
             if outcome.state != "fired":
-                found.append((self._impossible(special), self._distance(special, outcome), special, outcome))
+                impossible = depth == 0 and self._impossible(special, rule)
+                found.append((impossible, self._distance(special, outcome), special, outcome))
         found.sort(key=lambda f: (f[0], f[1], f[2].id))
         possible = [f for f in found if not f[0]] or found
         shown = possible if depth == 0 else possible[:_MAX_RULES]
         nodes = [self._node(rule, outcome, depth) for _, _, rule, outcome in shown]
         self._open.pop()
+        if depth:
+            self._made[key] = nodes
         return nodes
 
-    def _impossible(self, rule: Rule) -> bool:
-        """Whether the catalogs have no row that a pattern asks for, whatever the machine is."""
+    def _impossible(self, special: Rule, rule: Rule) -> bool:
+        """Whether the catalogs have no row that the question adds to a pattern, whatever the machine is."""
         types = self.knowledge.vocabulary.types
         return any(
             types[p.type].kind == "catalog"
-            and not p.negated
             and not any(
                 all(holds(t.op, self.session.fields(i).get(t.field), t.value) for t in p.tests)
                 for i in self.session.memory.of_type(p.type)
             )
-            for p in rule.patterns
-            if len(p.tests) > 1
+            for p, old in zip(special.patterns, rule.patterns, strict=True)
+            if p is not old
         )
 
     def _distance(self, rule: Rule, outcome: Outcome) -> float:
@@ -420,7 +425,9 @@ def specialised(rule: Rule, conclusion: Conclusion, wanted: Sequence[Test]) -> R
             extra.setdefault(given.alias, []).append(replace(test, field=given.field))
         elif given is None or not holds(test.op, given, test.value):
             return None
-    patterns = tuple(p if p.negated else replace(p, tests=(*p.tests, *extra.get(p.alias, ()))) for p in rule.patterns)
+    if not extra:
+        return rule
+    patterns = tuple(replace(p, tests=(*p.tests, *extra[p.alias])) if p.alias in extra else p for p in rule.patterns)
     return replace(rule, patterns=patterns)
 
 

@@ -109,10 +109,13 @@ class _Document:
         self.report = report
         self.words = words
         self.fixes = {fix.id: fix for fix in reversed(report.fixes)}
+        self.order = report.fix_plan.steps if report.fix_plan and len(report.fix_plan.steps) > 1 else ()
 
     def blocks(self) -> Iterator[str]:
         """The parts of the document, the most needed first."""
         yield self.verdict()
+        if self.order:
+            yield self.in_order()
         settled = [f for f in self.report.findings if f.severity != "warning" or f.confidence >= 0.5]
         shown = settled[:_FINDINGS]
         for number, finding in enumerate(shown, 1):
@@ -144,6 +147,15 @@ class _Document:
             lines.append(f"- {self.reason(reason)}")
         return "\n".join(lines)
 
+    def in_order(self) -> str:
+        """The fixes that clear everything together, in the order in which they have to be done."""
+        lines = [f"**{self.words('fix_plan.order')}**{self.words('fix.colon')}"]
+        for number, step in enumerate(self.order, 1):
+            lead = f"{number}. "
+            title, *rest = "\n".join(self.fix(step.instance, label=lead)).splitlines()
+            lines += ["", title, *(" " * len(lead) + line if line else "" for line in rest)]
+        return "\n".join(lines)
+
     def finding(self, finding: Finding, number: int) -> str:
         """A finding with its argument and its fixes."""
         lead = f"{number}. " if number else ""
@@ -153,7 +165,11 @@ class _Document:
         own = [self.fixes[i] for i in finding.fixes if i in self.fixes] or [
             fix for fix in self.report.fixes if fix.finding == finding.id
         ]
-        for fix in own[:_FIXES]:
+        planned = [n for n, step in enumerate(self.order, 1) if finding.id in (step.finding, *step.clears)]
+        if planned:
+            number_of = self.words("list.and").join(map(str, planned))
+            lines += ["", self.label("cure") + self.words("fix_plan.step", number=number_of)]
+        for fix in [fix for fix in own if fix.id not in {step.fix for step in self.order}][:_FIXES]:
             lines += ["", *self.fix(fix)]
         return "\n".join(lines).rstrip()
 
@@ -167,7 +183,7 @@ class _Document:
         points = [f"- {self.reason(reason)}" for reason in reasons]
         return ["", self.label(label).rstrip(), "", *points] if points else []
 
-    def fix(self, fix: Fix) -> list[str]:
+    def fix(self, fix: Fix, label: str = "") -> list[str]:
         """A fix with everything to copy."""
         steps = steps_here(fix.steps, self.report.platform)
         tool = next((step.tool for step in steps if step.tool), None)
@@ -176,7 +192,7 @@ class _Document:
         if any(step.command and not step.reversible for step in steps):
             flags.append(self.words("fix.no_undo"))
         title = prose(fix.title) + (self.words("paren", text=self.words("list.and").join(flags)) if flags else "")
-        lines = [self.label(fix.kind) + title]
+        lines = [(label or self.label(fix.kind)) + title]
         for step in steps:
             lines += self.step(step)
         lines += self.points("note", fix.notes or ()) + self.points("risk", fix.risks or ())

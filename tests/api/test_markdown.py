@@ -8,7 +8,20 @@ from collections.abc import Iterator
 import gpurules
 import pytest
 from gpurules.report.markdown import fence, prose, render_markdown
-from gpurules.report.model import Advice, Finding, Fix, NotChecked, Question, Reason, Report, Source, Step
+from gpurules.report.model import (
+    Advice,
+    Finding,
+    Fix,
+    FixPlan,
+    Lang,
+    NotChecked,
+    PlanStep,
+    Question,
+    Reason,
+    Report,
+    Source,
+    Step,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -111,7 +124,7 @@ def test_any_text_is_inert(text: str) -> None:
     assert not INVISIBLE.search(block)
 
 
-def hostile(text: str) -> Report:
+def hostile(text: str, *, planned: bool = False) -> Report:
     """A report in which every text is the same nasty one."""
     command = Step(command=text, needs_root=True, reversible=False)
     fix = Fix(
@@ -125,6 +138,7 @@ def hostile(text: str) -> Report:
         notes=(text,),
         risks=(text,),
     )
+    step = PlanStep(fix="f", finding="1", cause="c", stage="s", verified="simulated", instance=fix)
     reason = Reason(text=text, where=text)
     found = Finding(
         id="1",
@@ -146,6 +160,7 @@ def hostile(text: str) -> Report:
         platform="linux",
         findings=(found, unsure),
         fixes=(fix,),
+        fix_plan=FixPlan(steps=(step, step)) if planned else None,
         questions=(Question(id="q", text=text, answers=(text,), command=text),),
         recommendations=(Advice(id="r", text=text),),
         not_checked=(NotChecked(id="n", title=text),),
@@ -160,9 +175,9 @@ def hostile(text: str) -> Report:
 
 
 @pytest.mark.parametrize("text", NASTY)
-@pytest.mark.parametrize("lang", ["en", "zh"])
-def test_a_report_of_hostile_texts_is_inert(text: str, lang: gpurules.api.Lang) -> None:
-    shown = render_markdown(hostile(text), lang=lang)
+@pytest.mark.parametrize(("lang", "planned"), [("en", False), ("zh", True)])
+def test_a_report_of_hostile_texts_is_inert(text: str, lang: Lang, planned: bool) -> None:
+    shown = render_markdown(hostile(text, planned=planned), lang=lang)
     known = {t.attrs["href"] for t in outside_code(shown) if t.type == "link_open"}
     assert all(re.fullmatch(r"https://(?:docs|x)\.example/[^\s()<>\"'`\\]*", str(link)) for link in known)
     check(shown, frozenset(map(str, known)))
@@ -184,6 +199,19 @@ def test_a_report_as_markdown() -> None:
     assert "```bash\npip install torch==2.13.0+cu129 --index-url https://download.pytorch.org/whl/cu129\n```" in shown
     assert "(`text:9`)" in shown
     assert gpurules.diagnose(ISSUE, lang="zh").to_markdown().startswith("**有问题** ")
+
+
+def test_several_fixes_are_numbered_in_their_order() -> None:
+    facts = {"gpus": "RTX 5090", "driver": "535.183.01", "torch": "2.6.0+cu124", "python": "3.9", "os": "Ubuntu 22.04"}
+    report = gpurules.diagnose(facts=facts)
+    assert report.fix_plan
+    steps = report.fix_plan.steps
+    assert len(steps) > 1
+    shown = report.to_markdown()
+    (ordered,) = (t for t in PARSER.parse(shown) if t.type == "ordered_list_open")
+    assert "**Do this, in this order**:" in shown
+    assert shown.count("\n1. ") == shown.count(f"\n{len(steps)}. ") == 1
+    assert ordered.level == 0
 
 
 def test_private_things_stay_out() -> None:

@@ -72,11 +72,23 @@ def unchanged(stated: Sequence[Fact], fix: Fix) -> bool:
     return bool(added) and all(item in said for item in added)
 
 
+def faults_of_words(case: Case, report: Report, fix: Fix) -> list[str]:
+    """A value that is missing in a sentence, or a driver that is said to be enough and is not."""
+    said = [fix.title, fix.driver_at_least, fix.driver_below, fix.python, *(s.command or s.text for s in fix.steps)]
+    found = [f"{fix.id} says {text}" for text in said if text and "?" in text]
+    cause = next(f.cause for f in report.findings if f.id == fix.finding)
+    if cause == "driver_too_old_for_gpu" and fix.driver_at_least:
+        if not all(oracle.knows(fix.driver_at_least, sm) for sm in case.machine.sms):
+            found.append(f"{fix.id}: driver {fix.driver_at_least} does not know every GPU")
+    return found
+
+
 def faults(case: Case) -> list[str]:
     """Everything that is wrong with what is recommended for a machine."""
     stated = facts(case)
     report = diagnosed(stated)
-    found = [f"{f.id} changes nothing" for f in report.fixes if f.kind == "cure" and unchanged(stated, f)]
+    found = [text for fix in report.fixes for text in faults_of_words(case, report, fix)]
+    found += [f"{f.id} changes nothing" for f in report.fixes if f.kind == "cure" and unchanged(stated, f)]
     planned = {s.instance.id for s in report.fix_plan.steps} if report.fix_plan else set()
     for fix in report.fixes:
         if not (fix.verified_note and fix.id in planned):
