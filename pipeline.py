@@ -188,9 +188,9 @@ def what_if(
     known = _knowledge(knowledge)
     try:
         wanted = [read_change(text, known) for text in changes]
+        return compared(_recalled(report, known, engine), wanted, lang)
     except ChangeError as error:
         raise InputError(str(error)) from error
-    return compared(_recalled(report, known, engine), wanted, lang)
 
 
 def how_to(report: Report, goal: str, lang: str, *, knowledge: Path | None = None, engine: str = "native") -> HowTo:

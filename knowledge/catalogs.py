@@ -281,6 +281,7 @@ class _Targets:
     text: str = ""
     sass: tuple[int, ...] = ()
     ptx: tuple[int, ...] = ()
+    gfx: tuple[str, ...] = ()
 
 
 def _read_torch_builds(sheet: _Sheet) -> None:
@@ -365,7 +366,8 @@ def _read_targets(sheet: _Sheet, node: Node, accelerator: str) -> _Targets:
         for item in sheet.words(listed, "targets"):
             if not _GFX.match(item.text):
                 sheet.fault(item, "targets", f'"{item.text}" is no gfx name')
-        return _Targets(True, " ".join(item.text for item in sheet.words(listed, "targets")))
+        names = tuple(item.text for item in sheet.words(listed, "targets"))
+        return _Targets(True, " ".join(names), gfx=names)
     sass = _capabilities(sheet, listed, "targets")
     return _Targets(True, " ".join(f"sm_{sm}" for sm in sass), sass, _capabilities(sheet, ptx, "ptx"))
 
@@ -398,6 +400,8 @@ def _add_build(sheet: _Sheet, fields: dict[str, Scalar], targets: _Targets, orig
     for code, list_of in (("sass", targets.sass), ("ptx", targets.ptx)):
         for sm in list_of:
             sheet.add("build_target", {"build": build, "sm": sm, "code": code}, of_targets, node)
+    for gfx in targets.gfx:
+        sheet.add("build_gfx", {"build": build, "gfx": gfx}, of_targets, node)
 
 
 def _rank(fields: Mapping[str, Scalar]) -> int:
@@ -482,7 +486,7 @@ def _check_identities(rows: Iterable[CatalogRow], vocabulary: Vocabulary, proble
         key = (row.type, *(row.fields.get(name) for name in names))
         first = seen.setdefault(key, row)
         # One build listed twice repeats its targets: one report, at the build.
-        if first is not row and row.type != "build_target":
+        if first is not row and row.type not in ("build_target", "build_gfx"):
             shown = " ".join(str(row.fields.get(name)) for name in names)
             problems.add(row.file, row.line, ".".join(names), f'"{shown}" is already given at line {first.line}')
 
@@ -563,6 +567,7 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "cuda_releases": _read_cuda_releases,
     "driver_branches": _plain("driver_branch", ("branch", "supported", "cuda_max")),
     "architectures": _plain("architecture", ("sm", "first_cuda")),
+    "gfx_targets": _plain("gfx_target", ("gfx", "integrated")),
     "torch_builds": _read_torch_builds,
     "gpus": _read_gpus,
 }

@@ -19,6 +19,7 @@ from ..facts import Scalar
 from . import templates
 from .build import SLUG, Sources, Unit, read_sources, static_rows
 from .compile import EVIDENCE_ALIAS
+from .functions import operands_fault
 from .loader import knowledge_files
 from .patterns import contradiction, may_match_conclusion, may_match_row, repeated, unguarded
 from .problems import KnowledgeError, Problem, Problems, did_you_mean
@@ -160,6 +161,7 @@ class _Checks:
         for field, words in _plain_texts(data):
             self.slots(unit, field, words, bound)
         self.options(unit)
+        self.numbers(unit, bound)
         self.steps(unit, bound)
         self.effects(unit, bound)
         if data["kind"] == "cure":
@@ -178,6 +180,18 @@ class _Checks:
         for alias in optional:
             if alias not in used:
                 unit.fault(self.problems, f"optional.{alias}", "no `if` uses it")
+
+    def numbers(self, unit: Unit, bound: Sequence[Mapping[str, str]]) -> None:
+        """The computed figures of a fix: a known function of whole numbers that the patterns bind."""
+        for name, (function, *operands) in unit.data["numbers"].items():
+            fault = operands_fault(str(function), operands)
+            if fault:
+                unit.fault(self.problems, f"numbers.{name}", fault)
+            for operand in operands:
+                if isinstance(operand, str):
+                    if not operand.startswith("$"):
+                        unit.fault(self.problems, f"numbers.{name}", f'"{operand}" is no reference: write $alias.field')
+                    self.slots(unit, f"numbers.{name}", "{" + operand.removeprefix("$") + "}", bound)
 
     def steps(self, unit: Unit, bound: Sequence[Mapping[str, str]]) -> None:
         for index, step in enumerate(unit.data["steps"]):

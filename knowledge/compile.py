@@ -7,7 +7,8 @@ The language. `when` maps aliases to patterns: `{type: {field: test}}` or `{not:
 begins with `any_of` holds a list of such maps, each an alternative. A test is a value (equality), a reference
 `$alias.field`, or a map of `below | at_most | above | at_least | not` (value or reference), `any_of | none_of`
 (values), `known: true`. A field may name a part: `version.local`, `name.product`, `sm.major`. Versions compare as
-versions, without their local part.
+versions, without their local part. Arithmetic stands in the vocabulary, as computed fields (`error.obtainable_mib` is
+free_mib + reserved_mib), made by the functions of `functions.py`; a rule compares them like any other field.
 """
 
 from __future__ import annotations

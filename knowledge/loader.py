@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 # Part of the cache's key: raise it when the compiled form changes without a change of the files.
-CACHE_FORMAT = 6
+CACHE_FORMAT = 7
 # A half-written file of this age was left by a process that died.
 _ABANDONED_S = 3600
 
@@ -79,7 +79,7 @@ class Knowledge:
 
 def row_key(type_name: str, fields: Mapping[str, Scalar]) -> Any:
     """A row's content as a dictionary key."""
-    return type_name, tuple(sorted(fields.items()))
+    return type_name, frozenset(fields.items())
 
 
 def load_knowledge(overlay: Path | None = None, *, use_cache: bool = True) -> Knowledge:
@@ -265,7 +265,7 @@ def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
             t.domain,
             t.closed_by,
             t.about,
-            [[f.name, f.type, list(f.values)] for f in t.fields.values()],
+            [[f.name, f.type, list(f.values), list(f.computed)] for f in t.fields.values()],
         ]
         for t in vocabulary.types.values()
     }
@@ -274,7 +274,7 @@ def vocabulary_to_json(vocabulary: Vocabulary) -> dict[str, Any]:
 def _vocabulary_types(data: Mapping[str, Any]) -> dict[str, TypeSpec]:
     types = {}
     for name, (kind, identity, domain, closed_by, about, fields) in data.items():
-        specs = {f: FieldSpec(f, t, tuple(v)) for f, t, v in fields}
+        specs = {f: FieldSpec(f, t, tuple(v), computed=tuple(c)) for f, t, v, c in fields}
         types[name] = TypeSpec(name, kind, specs, tuple(identity), domain, closed_by, about)
     return types
 

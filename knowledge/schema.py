@@ -147,6 +147,9 @@ class FixFile(_Model):
     python: str | None = None
     env: dict[str, str] = Field(default_factory=dict)
     env_unset: list[str] = Field(default_factory=list)
+    numbers: dict[str, list[str | int]] = Field(
+        default_factory=dict, description="NAME_UNIT: [FUNCTION, OPERAND ...]; an operand is $alias.field or a number"
+    )
     steps: list[Step] = Field(default_factory=list)
     effects: list[Effect] = Field(default_factory=list)
     not_simulable: Text | None = Field(
@@ -241,6 +244,7 @@ class ChangeEntry(_Model):
         default="touched",
         description="which messages no longer hold: those that a fix of the same facts is for, or all",
     )
+    fixes: bool = Field(default=False, description="the part is a fix that the rules offer; its effects are applied")
     how_to: bool = Field(default=False, description="whether `how-to` may propose it")
     cost: int = Field(default=50, description="smaller is proposed first; costs of a set add up")
     values: list[ValueSource] = Field(default_factory=list)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..engine.ir import Row
 from ..facts import Fact, Scalar
+from .functions import compute, operands_fault
 from .problems import Problems, did_you_mean
 from .versions import parse_version
 from .yamlnodes import Node, load
@@ -32,12 +33,13 @@ _SM = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)[af]?\Z")
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """A field: its type, the values of an enum and what it means."""
+    """A field: its type, the values of an enum, what it means, and for a computed one the function and its operands."""
 
     name: str
     type: str
     values: tuple[str, ...] = ()
     about: str = ""
+    computed: tuple[str | int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Vocabulary:
         return fact.type, self.lower_fields(fact.type, fact.fields)
 
     def lower_fields(self, type_name: str, fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
-        """The fields of one type with their sub-fields (`version__n`, `sm__major`, `name__product`)."""
+        """The fields of one type with their sub-fields (`version__n`, `sm__major`, `name__product`) and computed ones."""
         specs = self.types[type_name].fields
         row: dict[str, Scalar] = {}
         for name, value in fields.items():
@@ -101,6 +103,12 @@ class Vocabulary:
             spec = specs.get(name)
             if spec is not None and spec.type in SUBFIELDS:
                 row.update(self._parts(name, spec.type, value))
+        for name, spec in specs.items():
+            if spec.computed:
+                function, *operands = spec.computed
+                number = compute(str(function), [row.get(o) if isinstance(o, str) else o for o in operands])
+                if number is not None:
+                    row[name] = number
         return row
 
     def _parts(self, name: str, kind: str, value: Scalar) -> dict[str, Scalar]:
@@ -190,7 +198,10 @@ def _read_type(name: str, node: Node, problems: Problems) -> TypeSpec:
             _text(value, "type"),
             tuple(v.text for v in values.elements()) if values else (),
             _text(value, "about"),
+            _computed(value),
         )
+        if spec.computed:
+            _check_computed(spec, fields, key, name, problems)
         if spec.type not in FIELD_TYPES:
             problems.add(
                 key.file,
@@ -209,6 +220,27 @@ def _read_type(name: str, node: Node, problems: Problems) -> TypeSpec:
         _text(node, "closed_by"),
         _text(node, "about"),
     )
+
+
+def _computed(node: Node) -> tuple[str | int, ...]:
+    found = node.get("computed")
+    words = [item.text for item in found.elements()] if found is not None else []
+    return tuple(int(word) if word.isdecimal() else word for word in words)
+
+
+def _check_computed(
+    spec: FieldSpec, earlier: Mapping[str, FieldSpec], key: Node, type_name: str, problems: Problems
+) -> None:
+    """A computed field is a whole number made of whole numbers that stand before it."""
+    function, *operands = spec.computed
+    fault = operands_fault(str(function), operands)
+    for operand in operands:
+        if isinstance(operand, str) and (operand not in earlier or earlier[operand].type != "int"):
+            fault = f'"{operand}" is no int field of {type_name} that stands before it'
+    if spec.type != "int":
+        fault = "a computed field is an int"
+    if fault:
+        problems.add(key.file, key.line, f"{type_name}.{spec.name}.computed", fault)
 
 
 def _text(node: Node, key: str) -> str:

@@ -15,7 +15,8 @@ from ..engine.ir import Ref
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.problems import did_you_mean
-from .session import Session, slots
+from .fixes import Offer, applied, offers
+from .session import Session, fill, slots
 
 
 class ChangeError(ValueError):
@@ -35,15 +36,19 @@ class Change:
         head = f"{self.name}:{self.part}" if self.part else self.name
         return f"{head}={self.value}" if self.value else head
 
-    def title(self, knowledge: Knowledge, lang: str) -> str:
-        """What it is, in words."""
-        text: str = knowledge.changes[self.name]["title"][lang]
-        return text.format(value=self.value, part=self.part)
+    def title(self, session: Session, lang: str) -> str:
+        """What it is, in words; of a fix its own title with the values in it."""
+        entry = session.knowledge.changes[self.name]
+        if entry["fixes"]:
+            text: str = session.knowledge.fixes[self.part]["title"][lang]
+            return fill(text, offer_of(session, self.part).bindings)
+        return str(entry["title"][lang]).format(value=self.value, part=self.part)
 
     def risk(self, knowledge: Knowledge, lang: str) -> str:
         """What it costs or may break; empty where nothing is known."""
-        text: str = knowledge.changes[self.name].get("risk", {}).get(lang, "")
-        return text
+        entry = knowledge.changes[self.name]
+        told = knowledge.fixes[self.part].get("risks", entry) if entry["fixes"] else entry.get("risk", {})
+        return str(told.get(lang, ""))
 
     def cost(self, knowledge: Knowledge) -> int:
         """Its rank of cost."""
@@ -58,7 +63,7 @@ def read_change(text: str, knowledge: Knowledge) -> Change:
     entry = knowledge.changes.get(name)
     if entry is None:
         raise ChangeError(f'unknown change "{name}"{did_you_mean(name, knowledge.changes)}')
-    wants_part = _uses(entry, "{part}")
+    wants_part = entry["fixes"] or _uses(entry, "{part}")
     wants_value = bool(entry["choices"]) or _uses(entry, "{value}")
     if wants_part != bool(part):
         raise ChangeError(f'"{text}": write {name}:NAME' if wants_part else f'"{text}": {name} takes no ":{part}"')
@@ -67,6 +72,8 @@ def read_change(text: str, knowledge: Knowledge) -> Change:
     if entry["choices"] and value not in entry["choices"]:
         known = ", ".join(entry["choices"])
         raise ChangeError(f'"{text}": must be one of {known}{did_you_mean(value, entry["choices"])}')
+    if entry["fixes"] and part not in knowledge.fixes:
+        raise ChangeError(f'"{text}": no fix "{part}"{did_you_mean(part, knowledge.fixes)}')
     change = Change(name, part, value if wants_value else "")
     problem = None if entry["choices"] else _value_problem(change, entry, knowledge)
     if problem:
@@ -97,12 +104,38 @@ def changed(facts: Iterable[Fact], changes: Sequence[Change], knowledge: Knowled
     now = list(facts)
     for change in changes:
         entry = knowledge.changes[change.name]
+        if entry["fixes"]:
+            continue  # its effects depend on what the rules matched
         effects = entry["choices"].get(change.value) or entry["effects"]
         for effect in effects:
             now = _applied(now, effect, change, knowledge)
         touched = None if entry["messages"] == "all" else messages_of(_types(effects), knowledge)
         now = [f for f in now if f.type != "error" or (touched is not None and f.fields.get("kind") not in touched)]
     return now
+
+
+def after_changes(session: Session, changes: Sequence[Change]) -> Session:
+    """The session of the machine as it would be. Raises ChangeError for a fix that the rules do not offer."""
+    facts: Iterable[Fact] = session.facts
+    for change in changes:
+        if session.knowledge.changes[change.name]["fixes"]:
+            facts = applied(offer_of(session, change.part), session.knowledge, facts)
+    return Session(session.knowledge, changed(facts, changes, session.knowledge), session.engine)
+
+
+def offer_of(session: Session, fix: str) -> Offer:
+    """The offer of a fix with what the rules matched for it."""
+    for row in session.rows("fix_offer", fix=fix):
+        for offer in offers(session, str(session.fields(row)["cause"])):
+            if offer.fix == fix:
+                return offer
+    raise ChangeError(f'"fix:{fix}": this fix is not offered here; see: gpurules why-not {fix}')
+
+
+def added_types(change: str, knowledge: Knowledge) -> frozenset[str]:
+    """The types of the facts that a change states anew."""
+    entry = knowledge.changes[change]
+    return _types([e for effects in (entry["effects"], *entry["choices"].values()) for e in effects])
 
 
 def _types(effects: Iterable[Mapping[str, Any]]) -> frozenset[str]:
@@ -168,6 +201,11 @@ def values_in(session: Session, rows: Iterable[int]) -> dict[str, list[str]]:
     return {n: sorted(v, key=_version_key, reverse=True) for n, v in new.items() if v}
 
 
+def changeable(name: str, value: str, knowledge: Knowledge) -> Change:
+    """The change of that name to a value, or of that part where it takes no value."""
+    return Change(name, "", value) if _uses(knowledge.changes[name], "{value}") else Change(name, value)
+
+
 def concluded_values(session: Session, *, whole: bool) -> list[Change]:
     """The changes whose values the rules conclude: the driver branch to install, the builds that are chosen.
 
@@ -177,10 +215,11 @@ def concluded_values(session: Session, *, whole: bool) -> list[Change]:
     types = session.knowledge.vocabulary.types
     for name, entry in session.knowledge.changes.items():
         for source in entry["values"] if entry["how_to"] else ():
-            if types[source["type"]].kind != "derived" or (source.get("value") and not whole):
+            many = session.knowledge.sentences.get(source["type"], {}).get("many") and not source.get("value")
+            if types[source["type"]].kind != "derived" or many or (source.get("value") and not whole):
                 continue
             rows = [session.fields(i) for i in session.memory.of_type(source["type"])]
-            for fields in sorted(rows, key=lambda f: str(f.get("mode", ""))):
+            for fields in sorted(rows, key=lambda f: str(f.get("mode", "")), reverse=True):  # as things are comes first
                 if source["field"] in fields:
                     value = (source.get("value") or f"{{{source['field']}}}").format_map(fields)
                     if value not in current(session, name):

@@ -5,11 +5,13 @@ May live here: instantiation of fix files and simulation of their effects. Must 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..facts import Fact, Provenance, Scalar
+from ..knowledge.functions import compute
+from ..knowledge.loader import Knowledge
 from ..report.model import Effect, Fix, Step
 from ..report.quoting import quoted
 from .causes import Ranked
@@ -64,6 +66,7 @@ def present(offer: Offer, session: Session, finding: str, lang: str, verified: s
             "python": text.maybe(data.get("python")),
             "env": {k: text.fill(v) for k, v in data["env"].items()} or None,
             "env_unset": data["env_unset"] or None,
+            "numbers": text.numbers(data["numbers"]) or None,
             "effects": [_effect(e, text) for e in data["effects"]],
             "verified": verified,
             "verified_note": note,
@@ -119,21 +122,27 @@ def simulate(offer: Offer, session: Session) -> Simulation | None:
 
 def simulated(offer: Offer, session: Session) -> Session | None:
     """The session as it would be with the fix's effects, None where it changes nothing."""
-    data = session.knowledge.fixes[offer.fix]
+    after = applied(offer, session.knowledge, session.facts)
+    added = [f for f in after if f.provenance == (Provenance("rule", offer.fix),)]
+    if added and all(any(_states(f, a) for f in session.facts) for a in added):
+        return None
+    return Session(session.knowledge, after, session.engine)
+
+
+def applied(offer: Offer, knowledge: Knowledge, given: Iterable[Fact]) -> list[Fact]:
+    """The facts as they would be with the fix's effects."""
     text = _Filler(offer, "en")
-    facts = list(session.facts)
+    facts = list(given)
     added: list[Fact] = []
-    for effect in data["effects"]:
+    for effect in knowledge.fixes[offer.fix]["effects"]:
         if "remove" in effect:
             ((type_name, wanted),) = effect["remove"].items()
             facts = [f for f in facts if not _matches(f, type_name, wanted)]
         if "add" in effect:
             ((type_name, fields),) = effect["add"].items()
-            typed = {k: session.knowledge.vocabulary.coerce(type_name, k, text.value(v)) for k, v in fields.items()}
+            typed = {k: knowledge.vocabulary.coerce(type_name, k, text.value(v)) for k, v in fields.items()}
             added.append(Fact(type_name, typed, (Provenance("rule", offer.fix),)))
-    if added and all(any(_states(f, a) for f in session.facts) for a in added):
-        return None
-    return Session(session.knowledge, [*facts, *added], session.engine)
+    return [*facts, *added]
 
 
 def cures(before: Iterable[Ranked], after: Iterable[Ranked], cause: str, errors: frozenset[str]) -> bool:
@@ -172,6 +181,21 @@ class _Filler:
         if isinstance(item, str):
             return self.fill(item)
         return self.fill(str(item["text"])) if item["if"] in self.offer.options else None
+
+    def numbers(self, wanted: Mapping[str, Sequence[str | int]]) -> dict[str, int]:
+        """The figures of a fix that can be computed from the matched facts."""
+        found = {}
+        for name, (function, *operands) in wanted.items():
+            number = compute(str(function), [self._operand(o) for o in operands])
+            if number is not None:
+                found[name] = number
+        return found
+
+    def _operand(self, operand: str | int) -> Scalar | None:
+        if isinstance(operand, int):
+            return operand
+        alias, _, field = operand.removeprefix("$").partition(".")
+        return self.offer.bindings.get(alias, {}).get(field.replace(".", "__"))
 
 
 def _step(data: Mapping[str, Any], text: _Filler, lang: str) -> Step:

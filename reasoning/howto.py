@@ -19,12 +19,13 @@ from ..report.explanations import HowTo, Way
 from ..report.model import ProofNode
 from ..report.quoting import quoted
 from .builds import BuildSpec
-from .changes import Change, concluded_values, values_in
+from .changes import Change, added_types, after_changes, changeable, concluded_values, values_in
 from .diagnosis import Diagnosis
+from .fixes import Offer, offers
 from .refusedbuilds import RefusedBuilds
 from .sentences import Sayer
-from .session import Session
-from .whatif import after_changes, views
+from .session import Session, fill
+from .whatif import views
 from .why import SessionProofs
 from .whynot import Blockers, cause_reasons
 
@@ -89,7 +90,13 @@ def _goal(session: Session, text: str) -> Goal | None:
 def _sound(session: Session) -> bool:
     """Whether there is no error, and no message that nothing explains."""
     diagnosis = Diagnosis(session, "en")
-    return not (errors_of(session) or diagnosis.unexplained(diagnosis.confident()) or diagnosis.unknown_errors())
+    return not (errors_of(session) or unexplained(diagnosis) or diagnosis.unknown_errors())
+
+
+def unexplained(diagnosis: Diagnosis) -> list[str]:
+    """The symptoms of messages that no finding explains; a question alone is none."""
+    symptoms = diagnosis.knowledge.symptoms
+    return [s for s in diagnosis.unexplained(diagnosis.confident()) if symptoms[s]["errors"]]
 
 
 def errors_of(session: Session) -> set[str]:
@@ -167,7 +174,7 @@ class _Search:
         impossible: tuple[ProofNode, ...] = ()
         if not found:
             impossible = self.impossible(own)
-            cards = self.cards(own)
+            cards = self.cards() if self._about_card() else []
             found = self.search([*own, *cards], need=cards) if cards else []
         ways = tuple(self.way(s) for s in sorted(found, key=self._price)[:MAX_WAYS])
         key = "howto.ways" if ways and not impossible else "howto.other_card" if ways else "howto.none"
@@ -235,11 +242,28 @@ class _Search:
         found: list[Change] = []
         for name, values in values_in(session, self.goal.standing(session)).items():
             if self._is_card(name) == card:
-                found += [Change(name, "", v) for v in _few(list(reversed(values)))]
+                found += [changeable(name, v, session.knowledge) for v in _few(list(reversed(values)))]
         if card:
             return found
         found += concluded_values(session, whole=self.goal.kind != "build")
-        return [*found, *self._variables()] if self.goal.kind != "build" else found
+        return [*found, *self._variables(), *self._fixes()] if self.goal.kind != "build" else found
+
+    def _fixes(self) -> list[Change]:
+        """The cures that the rules offer, as far as no change of its own says the same."""
+        knowledge = self.session.knowledge
+        own = frozenset[str]().union(*(added_types(n, knowledge) for n, e in knowledge.changes.items() if e["how_to"]))
+        found = []
+        for offer in self._offers():
+            data = knowledge.fixes[offer.fix]
+            covered = any(own & set(e.get("add", ())) for e in data["effects"])
+            if data["kind"] == "cure" and data["effects"] and "not_simulable" not in data and not covered:
+                found += [Change(n, offer.fix) for n, e in knowledge.changes.items() if e["fixes"]]
+        return found
+
+    def _offers(self) -> list[Offer]:
+        """The fixes offered for the causes that stand in the way."""
+        causes = [self.goal.cause] if self.goal.cause else sorted(errors_of(self.session))
+        return [o for c in causes for o in offers(self.session, c)]
 
     def _is_card(self, name: str) -> bool:
         """Whether a change replaces the card: the dearest thing there is."""
@@ -276,9 +300,14 @@ class _Search:
 
     # --- another card ----------------------------------------------------------------------------------------------
 
-    def cards(self, own: Sequence[Change]) -> list[Change]:
+    def _about_card(self) -> bool:
+        """Whether what stands in the way was concluded from the card."""
+        entries = self.session.knowledge.changes.items()
+        types = {str(e["field"]).partition(".")[0] for n, e in entries if self._is_card(n)}
+        return any(self.session.memory.rows[i][0] in types for i in self._standing_rows())
+
+    def cards(self) -> list[Change]:
         """One card for each architecture that could matter, the one with the least power first."""
-        del own
         found: list[Change] = []
         for name, entry in self.session.knowledge.changes.items():
             if not (entry["how_to"] and self._is_card(name)):
@@ -316,10 +345,34 @@ class _Search:
             return tuple(blockers.concluding("candidate", (), 0))[:MAX_WAYS]
         rows = self.goal.standing(after)
         if rows:
-            return tuple(proofs.node(i) for i in rows[:MAX_WAYS])
+            return (*self._unproven(), *(proofs.node(i) for i in rows[:MAX_WAYS]))
+        if self.goal.kind == "errors":
+            return tuple(self._open(after))
         return (
             cause_reasons(Diagnosis(after, self.lang), blockers, self.goal.cause)[:MAX_WAYS] if self.goal.cause else ()
         )
+
+    def _unproven(self) -> list[ProofNode]:
+        """The cures whose effect the engine cannot simulate."""
+        found = []
+        for offer in self._offers():
+            data = self.session.knowledge.fixes[offer.fix]
+            if data["kind"] == "cure" and "not_simulable" in data:
+                title = fill(data["title"][self.lang], offer.bindings)
+                text = self.words("howto.unproven", fix=title, note=data["not_simulable"][self.lang])
+                sources = tuple(s["url"] for s in data["sources"])
+                found.append(ProofNode(text, kind="no_effect", rule=offer.fix, sources=sources))
+        return found
+
+    def _open(self, session: Session) -> Iterable[ProofNode]:
+        """The messages that nothing explains."""
+        diagnosis = Diagnosis(session, self.lang)
+        for symptom in unexplained(diagnosis):
+            title = session.knowledge.symptoms[symptom]["title"][self.lang]
+            yield ProofNode(self.words("howto.open", text=title), kind="unknown")
+        for fact in diagnosis.unknown_errors():
+            where = str(fact.provenance[0]) if fact.provenance else ""
+            yield ProofNode(self.words("howto.open", text=str(fact.get("text"))), where, kind="unknown")
 
     # --- what is shown ---------------------------------------------------------------------------------------------
 
@@ -341,7 +394,8 @@ class _Search:
         """What the rules conclude of a change's best value, where they do: the branch of the driver to install."""
         types = self.session.knowledge.vocabulary.types
         for source in self.session.knowledge.changes[change.name]["values"]:
-            if types[source["type"]].kind == "derived" and source["field"] in types[source["type"]].fields:
+            many = self.session.knowledge.sentences.get(source["type"], {}).get("many")
+            if types[source["type"]].kind == "derived" and not many and not source.get("value"):
                 for row in after.memory.of_type(source["type"])[:1]:
                     firing = after.because(row)
                     if firing is not None and str(after.fields(row).get(source["field"], "")) != change.value:

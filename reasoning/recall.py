@@ -25,13 +25,17 @@ def session_of(report: Report, knowledge: Knowledge, engine: Engine | None = Non
 
 def facts_of(report: Report, knowledge: Knowledge) -> list[Fact]:
     """The given facts of a report, as they were before the engine ran."""
-    types = knowledge.vocabulary.types
-    return [_fact(v, knowledge) for v in report.facts if v.id.startswith("f") and v.type in types and v.type != _MERGED]
+    types = {name for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"} - {_MERGED}
+    return [_fact(v, knowledge) for v in report.facts if v.id.startswith("f") and v.type in types]
 
 
 def _fact(view: FactView, knowledge: Knowledge) -> Fact:
-    spec = knowledge.vocabulary.types[view.type]
-    fields = {n: v for n, v in view.fields.items() if n in spec.fields and not isinstance(v, float)}
+    vocabulary = knowledge.vocabulary
+    fields = {
+        name: vocabulary.coerce(view.type, name, value)
+        for name, value in view.fields.items()
+        if not isinstance(value, float) and "." not in name and vocabulary.check(view.type, name, value) is None
+    }
     return Fact(
         view.type,
         fields,

@@ -75,7 +75,8 @@ class Sayer:
     def value(self, type_name: str, field: str, value: Scalar) -> str:
         """A value as people write it: ordered versions and compute capabilities with their points."""
         base, _, part = field.partition("__")
-        spec = self.knowledge.vocabulary.types[type_name].fields.get(base)
+        known = self.knowledge.vocabulary.types.get(type_name)  # a report of another version may have other types
+        spec = known.fields.get(base) if known else None
         if isinstance(value, bool):
             return self.words("explain.yes" if value else "explain.no")
         if isinstance(value, int) and spec is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from ..report.explanations import ChangeView, Difference, WhatIf
 from ..report.model import ProofNode
 from .causes import Ranked
-from .changes import Change, changed
+from .changes import Change, after_changes
 from .diagnosis import Diagnosis
 from .sentences import Sayer
 from .session import Session
@@ -26,15 +26,10 @@ def what_if(before: Session, changes: Sequence[Change], lang: str) -> WhatIf:
     return _Comparison(before, after, changes, lang).result()
 
 
-def after_changes(session: Session, changes: Sequence[Change]) -> Session:
-    """The session of the machine as it would be."""
-    return Session(session.knowledge, changed(session.facts, changes, session.knowledge), session.engine)
-
-
 def views(changes: Iterable[Change], session: Session, lang: str) -> tuple[ChangeView, ...]:
     """Changes as an answer shows them."""
     know = session.knowledge
-    return tuple(ChangeView(str(c), c.title(know, lang), c.cost(know), c.risk(know, lang)) for c in changes)
+    return tuple(ChangeView(str(c), c.title(session, lang), c.cost(know), c.risk(know, lang)) for c in changes)
 
 
 def verdict_of(diagnosis: Diagnosis) -> str:

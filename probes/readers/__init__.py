@@ -81,9 +81,9 @@ def read_text(
 ) -> Reading:
     """Facts of a pasted text, recognised by content; one text may mix several outputs.
 
-    `tick` is called before each layout's turn; what it raises ends the reading.
+    `tick` is called before each layout's turn and while the text is cleaned; what it raises ends the reading.
     """
-    cleaned = cleaning.clean(data)
+    cleaned = cleaning.clean(data, tick)
     if cleaned.refused:
         return Reading((), (), cleaned.truncated, cleaned.refused)
     facts: list[Fact] = []

@@ -7,6 +7,7 @@ knowledge of any layout; a value inside a line is left as printed.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .line import Line
@@ -18,6 +19,7 @@ _SAMPLE = 65_536
 _BINARY_SHARE = 0.05
 _FEW_CONTROLS = 8
 _MAX_PREFIXES = 4
+_TICK_LINES = 10_000
 
 _MAGIC = (b"\x7fELF", b"PK\x03\x04", b"\x89PNG", b"\x1f\x8b", b"%PDF", b"\xff\xd8\xff", b"BZh", b"\xfd7zXZ")
 _CONTROLS = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
@@ -88,8 +90,8 @@ class Cleaned:
     refused: str | None = None
 
 
-def clean(data: bytes | str) -> Cleaned:
-    """Clean lines of a pasted text; never fails."""
+def clean(data: bytes | str, tick: Callable[[], None] = lambda: None) -> Cleaned:
+    """Clean lines of a pasted text; never fails, unless by what `tick` raises, which is called now and then."""
     truncated = len(data) > MAX_TEXT
     data = data[:MAX_TEXT]
     if isinstance(data, bytes):
@@ -103,7 +105,7 @@ def clean(data: bytes | str) -> Cleaned:
     if len(_CONTROLS.findall(sample)) > max(_FEW_CONTROLS, _BINARY_SHARE * len(sample)):
         return Cleaned((), truncated, "binary data")
     text = _whole_text(text)
-    lines, cut = _split(text)
+    lines, cut = _split(text, tick)
     return Cleaned(tuple(lines), truncated or cut)
 
 
@@ -138,12 +140,14 @@ def _whole_text(text: str) -> str:
     return text
 
 
-def _split(text: str) -> tuple[list[Line], bool]:
+def _split(text: str, tick: Callable[[], None]) -> tuple[list[Line], bool]:
     """Lines without prefixes. Parts between carriage returns (progress bars) share the number of their line."""
     lines: list[Line] = []
     cut = False
     ranked = _has_rank_prefixes(text)
     for number, raw in enumerate(text.split("\n"), start=1):
+        if number % _TICK_LINES == 0:
+            tick()
         for part in raw.split("\r") if "\r" in raw else (raw,):
             if len(part) > MAX_LINE:
                 cut = True

@@ -142,6 +142,33 @@ def test_a_variable_that_hides_the_gpu() -> None:
             assert any(c[0].startswith("unset:") for c in ways(report, "visible_devices_wrong"))
 
 
+MISMATCH = (
+    {"os": {"family": "linux", "machine": "x86_64"}},
+    {"gpu": {"index": 0, "name": "NVIDIA A10"}},
+    {"error": {"kind": "nvml_mismatch", "text": "Driver/library version mismatch"}},
+    {"statement": {"kind": "question_asked"}},
+)
+
+
+def test_a_cure_that_is_no_plain_change_is_a_way_too() -> None:
+    report = described(*MISMATCH)
+    assert ways(report, "driver_library_mismatch") == [
+        ["fix:reboot-for-driver-mismatch"],
+        ["fix:reload-nvidia-modules"],
+    ]
+    assert ways(report, "no-errors") == ways(report, "driver_library_mismatch")
+    compared = pipeline.what_if(report, ["fix:reboot-for-driver-mismatch"], "en")
+    assert [d.subject for d in compared.gone] == ["driver_library_mismatch"]
+    assert compared.changes[0].title == "Reboot, so that the module of the installed driver is loaded"
+
+
+def test_a_fix_that_is_not_offered_cannot_be_applied() -> None:
+    with pytest.raises(InputError, match="this fix is not offered here; see: gpurules why-not"):
+        pipeline.what_if(machine(), ["fix:reboot-for-driver-mismatch"], "en")
+    with pytest.raises(InputError, match='did you mean "reboot-for-driver-mismatch"'):
+        pipeline.what_if(machine(), ["fix:reboot-for-driver-mismatc"], "en")
+
+
 def test_unknown_goals_name_the_nearest() -> None:
     with pytest.raises(InputError, match='did you mean "no-errors"'):
         pipeline.how_to(machine(), "no-error", "en")
