@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import InputError, InputTooLarge
 from .facts import Fact, Provenance, Scalar
-from .knowledge.factsfile import read_facts
 from .knowledge.loader import Knowledge, KnowledgeError, load_knowledge
-from .knowledge.phrases import read_question, with_lines
 from .probes.readers import read_text
 from .probes.readers.signatures import Signatures
 from .reasoning.session import Engine, Session, native_engine
@@ -391,6 +389,8 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
 
 
 def _facts_file(name: str, data: bytes, knowledge: Knowledge) -> tuple[list[Fact], Recognised]:
+    from .knowledge.factsfile import read_facts
+
     try:
         reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
     except KnowledgeError as error:
@@ -406,6 +406,8 @@ def _facts_file(name: str, data: bytes, knowledge: Knowledge) -> tuple[list[Fact
 
 def _reply_facts(text: str, key: str | None, knowledge: Knowledge) -> list[Fact]:
     """The facts of a reply in a dialogue: pasted output, an error line, a sentence, or the value of a key."""
+    from .knowledge.phrases import read_question, with_lines
+
     reading = read_text(text, "reply", _signatures(knowledge))
     facts = [_known(knowledge, f) for f in reading.facts]
     if len(text) <= _MAX_PROSE and not set(reading.layouts) - {"errors"}:
@@ -432,6 +434,8 @@ def _loose_facts(values: Mapping[str, str], knowledge: Knowledge) -> list[Fact]:
 
 
 def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
+    from .knowledge.phrases import read_question
+
     facts = read_question(question, knowledge.phrases, knowledge.names)
     facts += [
         Fact(f.type, f.fields, (Provenance("user", "question"),))

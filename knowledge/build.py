@@ -144,7 +144,7 @@ def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str
         "ir": [rule_to_json(rule) for unit in units for rule in unit.ir],
         "static": static,
         "sources": references,
-        "names": [[n.product, list(n.aliases), n.line] for n in sources.catalogs.names],
+        "names": sources.catalogs.gpu_names().table(),
         "aliases": sources.aliases.plain() if sources.aliases else {},
         "phrases": sources.phrases,
         "retrieved": dict(sources.catalogs.retrieved),

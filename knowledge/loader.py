@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 # Part of the cache's key: raise it when the compiled form changes without a change of the files.
-CACHE_FORMAT = 7
+CACHE_FORMAT = 8
 # A half-written file of this age was left by a process that died.
 _ABANDONED_S = 3600
 
@@ -58,13 +58,27 @@ class Knowledge:
     static: tuple[Row, ...]
     static_sources: tuple[tuple[str, str, str], ...]
     names: GpuNames
-    aliases: Aliases
-    phrases: Phrases
+    aliases_data: Mapping[str, Any]
+    phrases_data: tuple[dict[str, Any], ...]
     version: str
     retrieved: Mapping[str, str] = field(default_factory=dict)
     sentences: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     changes: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     stages: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    @functools.cached_property
+    def aliases(self) -> Aliases:
+        """The keys of loose facts files; compiled when the first such file comes."""
+        from .aliases import Aliases
+
+        return Aliases.compile(self.aliases_data)
+
+    @functools.cached_property
+    def phrases(self) -> Phrases:
+        """The ways in which people put things; compiled when the first words come."""
+        from .phrases import Phrases
+
+        return Phrases.compile(self.phrases_data)
 
     @functools.cached_property
     def patterns(self) -> dict[str, Rule]:
@@ -177,11 +191,9 @@ def _compile(files: Mapping[str, Path], digest: str) -> dict[str, Any]:
 
 
 def _restore(document: Mapping[str, Any]) -> Knowledge:
-    from .aliases import Aliases
-    from .names import GpuName, GpuNames
-    from .phrases import Phrases
+    from .names import GpuNames
 
-    names = GpuNames(GpuName(*entry) for entry in document["names"])
+    names = GpuNames.from_table(document["names"])
     vocabulary = Vocabulary(_vocabulary_types(document["vocabulary"]), names.identify)
     sources = document["sources"]
     static: list[Row] = []
@@ -202,8 +214,8 @@ def _restore(document: Mapping[str, Any]) -> Knowledge:
         static=tuple(static),
         static_sources=tuple(static_sources),
         names=names,
-        aliases=Aliases.compile(document["aliases"]),
-        phrases=Phrases.compile(document["phrases"]),
+        aliases_data=document["aliases"],
+        phrases_data=tuple(document["phrases"]),
         version=document["version"],
         retrieved=document["retrieved"],
         sentences=document["sentences"],

@@ -18,7 +18,7 @@ from ..knowledge.phrases import read_question
 from ..report.messages import Words
 from ..report.model import Report
 from .diagnosis import Diagnosis
-from .gain import State, Weighed, best, facts_of
+from .gain import State, Weighed, best, facts_of, questions
 from .session import Engine, Session
 
 SCHEMA = "gpurules.dialogue/1"
@@ -26,9 +26,13 @@ OPENING = "opening"
 # A share that moves less than this is not worth telling.
 TOLD = 0.02
 MAX_FACTS = 20_000
+# A symptom is named in a sentence or two, by its title of at least so many characters.
+_MAX_NAMED = 2_000
+_MIN_TITLE = 8
 
 # Facts of a text; the second argument is the key that the text is the value of, where the question has one.
 Reader = Callable[[str, str | None], Sequence[Fact]]
+_QUOTE = re.compile(r"[“\"]([^“”\"]{6,})[”\"]")
 _SPLIT = re.compile(r"[,;，；。：:]|\.\s")
 
 
@@ -229,7 +233,12 @@ class Dialogue:
 
     def report(self, **extra: Any) -> Report:
         """The report of what is known now; `extra` fills what the session does not know (what was read, notes)."""
-        return Diagnosis(self.session, self.lang).report(**extra)
+        report = Diagnosis(self.session, self.lang).report(**extra)
+        if report.verdict != "unknown":
+            return report
+        return report.model_copy(
+            update={"questions": questions(self._best, (f.cause for f in report.findings), self.lang)}
+        )
 
     # --- saving -----------------------------------------------------------------------------------------------------
 
@@ -343,7 +352,24 @@ class Dialogue:
         return title
 
     def _text(self, text: str, key: str | None) -> Sequence[Fact]:
-        return self._read(text, key)[:MAX_FACTS] if text else ()
+        facts = self._read(text, key)[:MAX_FACTS] if text else ()
+        return facts if any(f.type == "error" for f in facts) else [*facts, *self._named_symptoms(text)]
+
+    def _named_symptoms(self, text: str) -> list[Fact]:
+        """The messages that a sentence names by the title of their symptom, for want of the line itself."""
+        said = text[:_MAX_NAMED].casefold()
+        named: dict[str, str] = {}
+        for data in self.knowledge.symptoms.values():
+            titles = [name for lang in ("en", "zh") for name in _names(data["title"][lang])]
+            title = next((t for t in titles if t.casefold() in said), None)
+            if data["errors"] and title is not None:
+                named[data["errors"][0]] = title
+        longest = [t.casefold() for t in named.values()]
+        return [
+            Fact("error", {"kind": kind, "text": title}, (Provenance("user", "reply"),))
+            for kind, title in named.items()
+            if not any(title.casefold() in other and title.casefold() != other for other in longest)
+        ]
 
     def _phrases(self, text: str, key: str | None) -> Sequence[Fact]:
         del key
@@ -365,6 +391,11 @@ def is_word(reply: str, key: str, words: Words) -> bool:
     """Whether a reply is one of the words of a message, which lists them with `|`; those of both languages count."""
     said = _plain(reply)
     return any(said == _plain(word) for lang in ("en", "zh") for word in words.of(key, lang).split("|"))
+
+
+def _names(title: str) -> list[str]:
+    """What a title quotes; without a quote, the title where it is long enough to be no chance."""
+    return _QUOTE.findall(title) or ([title] if len(title) >= _MIN_TITLE else [])
 
 
 def _plain(text: str) -> str:

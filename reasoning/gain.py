@@ -19,10 +19,11 @@ from functools import cached_property
 from typing import Any
 
 from ..facts import Fact, Provenance, Scalar
+from ..report.model import Question
 from .causes import Ranked, contest, rank, scores
 from .diagnosis import evidence_of, priors_of
 from .fixes import offers, present
-from .gaps import FREE, moot, stated
+from .gaps import FREE, MAX_QUESTIONS, moot, stated
 from .session import Session
 
 Evidence = frozenset[tuple[str, str, str]]
@@ -111,6 +112,21 @@ def best(before: State, skip: Iterable[str] = ()) -> list[Weighed]:
         if (w := weigh(before, slug, data)) is not None
     ]
     return sorted(found, key=lambda w: (-w.gain * (COMMAND_BONUS if w.data.get("command") else 1), w.slug))
+
+
+def questions(weighed: Sequence[Weighed], causes: Iterable[str], lang: str) -> tuple[Question, ...]:
+    """The first of the questions as a report lists them, with the answers that can be chosen."""
+    named = tuple(causes)
+    return tuple(
+        Question(
+            id=w.slug,
+            text=w.data["text"][lang],
+            answers=tuple(a["text"][lang] for a in w.data["answers"] if a["gives"]) or None,
+            command=w.data.get("command"),
+            separates=named or None,
+        )
+        for w in weighed[:MAX_QUESTIONS]
+    )
 
 
 def weigh(before: State, slug: str, data: Mapping[str, Any]) -> Weighed | None:

@@ -7,24 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 from ...facts import Fact
 from . import clean as cleaning
-from . import (
-    collect_env,
-    environment,
-    errors,
-    kernel_log,
-    lsmod,
-    lspci,
-    nccl_log,
-    nvidia_smi,
-    nvidia_smi_q,
-    packages,
-    rocm,
-    topology,
-    torch_shell,
-)
+from . import errors
 from .common import merge_equal
 from .line import Line
 from .signatures import Signatures
@@ -32,37 +19,39 @@ from .signatures import Signatures
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A reader, and texts of which its layout always holds one; an empty tuple where that cannot be said."""
+    """A reader's module, and texts of which its layout always holds one; an empty tuple where that cannot be said.
+
+    The module is imported when such a text comes: compiling the patterns of all readers takes longer than reading.
+    """
 
     name: str
-    read: Callable[[Sequence[Line], str], list[Fact]]
     marks: tuple[str, ...] = ()
+
+    def read(self, lines: Sequence[Line], source: str) -> list[Fact]:
+        """The facts that the reader finds."""
+        found: list[Fact] = import_module(f".{self.name}", __name__).read(lines, source)
+        return found
 
 
 _LAYOUTS = (
-    _Layout("collect_env", collect_env.read),
-    _Layout(
-        "nvidia_smi",
-        nvidia_smi.read,
-        ("NVIDIA", "nvidia", "NVML", "No devices", "GPU-", "MiB", "PCIe GEN", "memory."),
-    ),
-    _Layout("nvidia_smi_q", nvidia_smi_q.read, (" : ", "<gpu")),
-    _Layout("topology", topology.read, ("GPU",)),
+    _Layout("collect_env"),
+    _Layout("nvidia_smi", ("NVIDIA", "nvidia", "NVML", "No devices", "GPU-", "MiB", "PCIe GEN", "memory.")),
+    _Layout("nvidia_smi_q", (" : ", "<gpu")),
+    _Layout("topology", ("GPU",)),
     _Layout(
         "kernel_log",
-        kernel_log.read,
         (
             "Xid", "NVRM", "nvidia", "nouveau", "amdgpu", "i915", "xe ", "Linux version", "ainted", "Hardware name",
             "DMI:", "class 0x03", "version", "could not insert",
         ),
     ),
-    _Layout("lspci", lspci.read, (":",)),
-    _Layout("lsmod", lsmod.read, ("Used by", "oading 0x", " Live 0x", "nvidia", "amdgpu", "nouveau")),
-    _Layout("nccl_log", nccl_log.read, ("NCCL", "NET/", "Rank", "cudaDriverVersion", "srun", "GPU Direct", "per node")),
-    _Layout("rocm", rocm.read, ("ROC", "roc", "HSA", "Agent", "GPU", "gfx", "amdgpu", "HIP version", "Device ")),
-    _Layout("packages", packages.read),
-    _Layout("environment", environment.read, ("=", "ENV", "env", "echo")),
-    _Layout("torch_shell", torch_shell.read, ("torch", "vailable", "ount")),
+    _Layout("lspci", (":",)),
+    _Layout("lsmod", ("Used by", "oading 0x", " Live 0x", "nvidia", "amdgpu", "nouveau")),
+    _Layout("nccl_log", ("NCCL", "NET/", "Rank", "cudaDriverVersion", "srun", "GPU Direct", "per node")),
+    _Layout("rocm", ("ROC", "roc", "HSA", "Agent", "GPU", "gfx", "amdgpu", "HIP version", "Device ")),
+    _Layout("packages"),
+    _Layout("environment", ("=", "ENV", "env", "echo")),
+    _Layout("torch_shell", ("torch", "vailable", "ount")),
 )  # fmt: skip
 
 

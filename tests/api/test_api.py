@@ -179,6 +179,21 @@ def test_a_report_explains_itself_also_after_json() -> None:
         found.what_if(["nothing"])
 
 
+def test_a_report_of_another_version_may_hold_facts_that_are_not_known_here() -> None:
+    content = gpurules.diagnose(ISSUE).to_dict()
+    strange = [{"id": "f99990", "type": "quantum_link", "fields": {"x": 1.5}}]
+    strange += [{"id": "f99991", "type": "torch_target", "fields": {"sm": "many", "code": "sass"}}]
+    strange += [{"id": "f99992", "type": "gpu", "fields": {"index": "one", "colour": "red"}}]
+    used = next(step for step in content["derivations"] if step["fact"] in content["findings"][0]["evidence"])
+    used["premises"].append("f99990")
+    found = gpurules.Report.from_json(json.dumps({**content, "facts": [*content["facts"], *strange]}))
+    assert found.why("1")
+    assert found.why("1", lang="zh")
+    assert found.why_not("torch==2.15.0").reasons
+    assert [d.subject for d in found.what_if({"torch": "2.13.0+cu129"}).gone] == ["wheel_missing_new_arch"]
+    assert "quantum_link" in found.to_json()
+
+
 def test_redaction() -> None:
     private = (
         'File "/home/zoe/x.py"\nzoe@gpu-box-7:~$ export HF_TOKEN=hf_abcdefghijklmnopqrstuv\nexport MASTER_ADDR=node7\n'

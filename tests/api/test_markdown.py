@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import gpurules
 import pytest
@@ -199,6 +203,18 @@ def test_a_report_as_markdown() -> None:
     assert "```bash\npip install torch==2.13.0+cu129 --index-url https://download.pytorch.org/whl/cu129\n```" in shown
     assert "(`text:9`)" in shown
     assert gpurules.diagnose(ISSUE, lang="zh").to_markdown().startswith("**有问题** ")
+
+
+@pytest.mark.parametrize("options", [[], ["--lang", "zh"]])
+def test_the_command_line_writes_the_same(options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(ISSUE, encoding="utf-8")
+    command = [sys.executable, "-m", "gpurules", "diagnose", "--report", "text", "--format", "markdown", "--no-save"]
+    environ = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [*command, *options], capture_output=True, encoding="utf-8", cwd=tmp_path, env=environ, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == gpurules.diagnose(ISSUE, lang="zh" if options else "en").to_markdown()
 
 
 def test_several_fixes_are_numbered_in_their_order() -> None:

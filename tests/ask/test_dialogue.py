@@ -28,7 +28,7 @@ def test_from_nothing_it_asks_what_goes_wrong(knowledge: Knowledge) -> None:
     dialogue = Dialogue(knowledge)
     assert _question(dialogue) == OPENING
     assert dialogue.answer("my training hangs").kind == "text"
-    assert _question(dialogue) == "gpus_used"
+    assert _question(dialogue) in ("gpus_used", "p2p_disable")
 
 
 def test_an_answer_is_a_number_an_id_a_text_or_a_word_of_either_language(knowledge: Knowledge) -> None:
