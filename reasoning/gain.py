@@ -132,10 +132,14 @@ def questions(weighed: Sequence[Weighed], causes: Iterable[str], lang: str) -> t
 def weigh(before: State, slug: str, data: Mapping[str, Any]) -> Weighed | None:
     """The question with its gain; None where no answer changes anything, or too little to be worth it."""
     after = [State(_with(before.session, facts_of(before.session, a, whole=True))) for a in data["answers"]]
+    open_ended = not all(a["gives"] for a in data["answers"])
     if all(state.standing == before.standing for state in after):
         return None
-    weights = _likelihoods(before, after)
-    gain = before.uncertainty() - sum(w * s.uncertainty(before) for w, s in zip(weights, after, strict=True))
+    # What comes by pasting may be something else again, which tells nothing.
+    weights = _likelihoods(before, [*after, before] if open_ended else after)
+    left = weights.pop() if open_ended else 0.0
+    gain = before.uncertainty() * (1 - left)
+    gain -= sum(w * s.uncertainty(before) for w, s in zip(weights, after, strict=True))
     if not before.groups:
         # Nobody spoke of a symptom: an answer that would be one is not expected.
         gain = sum(w for w, s in zip(weights, after, strict=True) if s.found and not s.symptoms)

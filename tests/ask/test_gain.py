@@ -81,7 +81,8 @@ def test_every_question_asked_changes_something(knowledge: Knowledge) -> None:
         for weighed in questions:
             assert weighed.gain >= MIN_GAIN
             assert any(o.after.standing != state.standing for o in weighed.outlooks)
-            assert math.isclose(sum(o.weight for o in weighed.outlooks), 1)
+            total = sum(o.weight for o in weighed.outlooks)
+            assert math.isclose(total, 1) or (total < 1 and not all(o.answer["gives"] for o in weighed.outlooks))
 
 
 def test_answers_follow_the_causes(knowledge: Knowledge) -> None:
