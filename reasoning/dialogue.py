@@ -316,9 +316,10 @@ class Dialogue:
         )
 
     def _must_open(self) -> bool:
-        """Whether nobody said yet what goes wrong: no symptom or error, nothing found, and it was not asked."""
+        """Whether nobody said yet what goes wrong: no symptom or error, nothing wrong found, and it was not asked."""
         state = self._state
-        told = state.groups or state.found or any(f.type == "error" for f in self.facts)
+        wrong = any(self.knowledge.causes.get(c, {}).get("severity") != "info" for c in state.found)
+        told = wrong or state.symptoms or any(f.type == "error" for f in self.facts)
         return not told and all(t.question != OPENING for t in self.turns)
 
     def _prospects(self, weighed: Weighed) -> tuple[Prospect, ...]:

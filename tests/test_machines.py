@@ -18,7 +18,7 @@ MACHINES = Path(__file__).parent / "machines"
 VERDICTS = {
     "a100-8-rocky-550": "ok",
     "a10g-amazon-linux-560": "ok",
-    "arc-b580-xpu": "unknown",
+    "arc-b580-xpu": "ok",
     "cpu-server-container": "unknown",
     "gb200-aarch64-580": "ok",
     "gtx1080ti-arch-580": "ok",
@@ -29,7 +29,7 @@ VERDICTS = {
     "jetson-thor-jetpack7": "ok",
     "l40s-ubuntu-580": "ok",
     "macbook-m3": "unknown",
-    "mi300x-8-rocm64": "unknown",
+    "mi300x-8-rocm64": "ok",
     "quadro-m6000-ubuntu-535": "ok",
     "rtx2080ti-debian-470": "ok",
     "rtx3060-ubuntu-535": "ok",

@@ -31,6 +31,17 @@ def test_from_nothing_it_asks_what_goes_wrong(knowledge: Knowledge) -> None:
     assert _question(dialogue) in ("gpus_used", "p2p_disable")
 
 
+def test_a_message_may_be_named_instead_of_pasted(knowledge: Knowledge) -> None:
+    understood = Dialogue(knowledge).answer("it says CUDA unknown error")
+    assert [f.fields["kind"] for f in understood.facts if f.type == "error"] == ["torch_cuda_unknown"]
+
+
+def test_a_machine_with_nothing_wrong_is_asked_about_too(knowledge: Knowledge) -> None:
+    told = (Provenance("probe", "pci"),)
+    facts = [Fact("coverage", {"domain": domain, "complete": True}, told) for domain in ("pci", "gpus")]
+    assert _question(Dialogue(knowledge, facts)) == OPENING
+
+
 def test_an_answer_is_a_number_an_id_a_text_or_a_word_of_either_language(knowledge: Knowledge) -> None:
     for reply in ("1", "yes", "YES.", "y", "slept", "是", "yes, twice", "是，两次"):
         understood = _after_suspend(knowledge).answer(reply)
