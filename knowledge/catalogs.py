@@ -465,6 +465,62 @@ def _with_mib(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return dict(fields) | ({"vram_mib": int(vram) * 1024} if vram is not None else {})
 
 
+# --- planning ---------------------------------------------------------------------------------------------------------
+
+_FIGURE = ("low", "value", "high")
+_DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?\Z")
+
+
+def _read_models(sheet: _Sheet) -> None:
+    spec = sheet.vocabulary.types["model_spec"].fields
+    names = tuple(n for n in spec if n != "aliases")
+    for group in sheet.elements:
+        models = group.get("models")
+        if not sheet.keys(group, (*names, "models"), ("models",)) or models is None:
+            continue
+        inherited = sheet.origin(group, _Origin())
+        for node in models.elements():
+            if not sheet.keys(node, (*names, "aliases"), ("model", "params_m")):
+                continue
+            fields = sheet.take("model_spec", names, node, group)
+            aliases = [item.text for item in sheet.words(node.get("aliases"), "aliases")]
+            _check_model(sheet, node, fields)
+            more: dict[str, Scalar] = {"aliases": "|".join(aliases)} if aliases else {}
+            sheet.add("model_spec", fields | more, sheet.sourced(node, inherited), node)
+
+
+def _check_model(sheet: _Sheet, node: Node, fields: Mapping[str, Scalar]) -> None:
+    """A transformer needs its whole shape, and the shape must make about as many parameters as the model has."""
+    shape = ("layers", "hidden", "heads", "kv_heads", "head_dim", "intermediate", "vocab")
+    given = [name for name in shape if name in fields]
+    if "kind" not in fields:
+        sheet.fault(node, "kind", "is missing")
+    if fields.get("kind") == "decoder" and len(given) < len(shape):
+        sheet.fault(node, next(n for n in shape if n not in fields), "is missing: a decoder needs its whole shape")
+    elif len(given) == len(shape) and fields.get("kind") == "decoder" and "active_m" not in fields:
+        layers, hidden, heads, kv_heads, size, wide, vocab = (int(fields[n]) for n in shape)
+        matrices = 2 * hidden * size * (heads + kv_heads) + (3 if fields.get("gated") else 2) * hidden * wide
+        total = layers * matrices + vocab * hidden * (1 if fields.get("tied") else 2)
+        if not 0.93 < total / 1e6 / int(fields["params_m"]) < 1.07:
+            sheet.fault(node, "params_m", f"the shape makes {total // 10**6} million parameters")
+
+
+def _read_planning(sheet: _Sheet) -> None:
+    for node in sheet.elements:
+        if not sheet.keys(node, ("name", *_FIGURE), ("name", "value")):
+            continue
+        fields = sheet.take("plan_figure", ("name",), node)
+        texts = {n: found.text for n in _FIGURE if (found := node.get(n) or node.get("value")) is not None}
+        wrong = [n for n in _FIGURE if not _DECIMAL.match(texts.get(n, ""))]
+        for name in wrong:
+            sheet.fault(node, name, "must be a number with at most three decimals")
+        if not wrong:
+            low, value, high = (round(float(texts[n]) * 1000) for n in _FIGURE)
+            if not low <= value <= high:
+                sheet.fault(node, "value", "must lie between low and high")
+            sheet.add("plan_figure", fields | {"low": low, "value": value, "high": high}, sheet.sourced(node), node)
+
+
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 _RISING = (
@@ -495,6 +551,10 @@ def _check_across(rows: Sequence[CatalogRow], problems: Problems) -> None:
     _check_rising(rows, problems)
     _check_spans(rows, problems)
     _check_targets(rows, problems)
+    products = {row.fields["product"] for row in _of(rows, "gpu_model") if "product" in row.fields}
+    for row in _of(rows, "gpu_price"):
+        if products and row.fields.get("product") not in products:
+            problems.add(row.file, row.line, "product", f'"{row.fields.get("product")}" is not among the GPUs')
     known = {row.fields.get("sm") for row in _of(rows, "architecture")}
     for row in _of(rows, "gpu_model"):
         if known and "sm" in row.fields and row.fields["sm"] not in known:
@@ -570,4 +630,7 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "gfx_targets": _plain("gfx_target", ("gfx", "integrated")),
     "torch_builds": _read_torch_builds,
     "gpus": _read_gpus,
+    "models": _read_models,
+    "planning": _read_planning,
+    "prices": _plain("gpu_price", ("product", "usd")),
 }
