@@ -632,6 +632,40 @@ def rules_test(context: click.Context, ids: tuple[str, ...], common: Common) -> 
     context.exit(int(bool(failed)))
 
 
+@rules.command("coverage", short_help="Show where each claim of the guides is carried.")
+@click.option("--claims", metavar="FILE", help="A file of claims whose ids must all be in the ledger; - is stdin.")
+@common_options
+@click.pass_context
+def rules_coverage(context: click.Context, claims: str | None, common: Common) -> None:
+    """Show the ledger of the guides' claims: verdict and carrier of each. Exit status 1 on a gap."""
+    from .report.ledger_text import coverage_document, coverage_lines
+
+    with _pipeline() as pipeline:
+        given = (_shown(claims), _read(claims)) if claims else None
+        lines, faults = pipeline.rules_coverage(common.knowledge, given)
+    if common.format == "json":
+        _emit_json(coverage_document(lines, faults, common.lang))
+    else:
+        _emit_lines(coverage_lines(lines, faults, common.lang, gaps_only=common.detail == "verdict"))
+    context.exit(int(bool(faults) or any(line.is_gap for line in lines)))
+
+
+@cli.command(short_help="List what the guides say that does not hold.")
+@click.argument("claims", nargs=-1, metavar="[CLAIM]...")
+@common_options
+def errata(claims: tuple[str, ...], common: Common) -> None:
+    """List what the guides say that is wrong or no longer holds, what holds instead, and where that can be read."""
+    from .report.ledger_text import errata_document, errata_lines
+
+    with _pipeline() as pipeline:
+        found = pipeline.errata(common.knowledge)
+        chosen = pipeline.chosen_errata(found, claims)
+    if common.format == "json":
+        _emit_json(errata_document(chosen, found, common.lang))
+    else:
+        _emit_lines(errata_lines(chosen, found, common.lang, _look().width))
+
+
 def _confirm(yes: bool) -> Callable[[str, Sequence[str]], bool]:
     """Asks on stderr before a command runs; no answer means no."""
 

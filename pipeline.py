@@ -24,14 +24,14 @@ from .reasoning.session import Engine, Session, native_engine
 from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest
 
 if TYPE_CHECKING:
+    from .knowledge.ledger import ErrataFile, Line
     from .reasoning.diagnosis import Diagnosis
     from .reasoning.dialogue import Dialogue
+    from .reasoning.mirrors import Mirror
     from .report.explanations import HowTo, WhatIf, WhyNot
 
 _R = TypeVar("_R", bound=Report)
 
-# After this many days a report says that its knowledge is old.
-FRESH_DAYS = 180
 # What `recommend --os` stands for.
 _SYSTEMS: Mapping[str, Mapping[str, Scalar]] = {
     "linux": {"family": "linux", "machine": "x86_64", "wsl": False},
@@ -70,6 +70,7 @@ class Inputs:
     engine: str = "native"
     knowledge: Path | None = None
     today: date | None = None
+    mirror: str | None = None
     tick: Callable[[], None] = lambda: None
     max_facts: int | None = None
 
@@ -91,8 +92,10 @@ def diagnose(inputs: Inputs) -> Report:
     gathered = _gather(inputs, knowledge)
     session, notes = _session(knowledge, gathered.facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
-    notes += [*diagnosis.conflicts(), *_age_notes(knowledge, inputs)]
-    return diagnosis.report(recognised=gathered.recognised, notes=tuple(notes) or None)
+    report = diagnosis.report(recognised=gathered.recognised)
+    notes += [*diagnosis.conflicts(), *_knowledge_notes(knowledge, report, gathered.facts, inputs)]
+    report = report.model_copy(update={"notes": tuple(notes) or None})
+    return mirrored(_advised(report, session, inputs), inputs.mirror, inputs.knowledge)
 
 
 def recommend(inputs: Inputs) -> RecommendResult:
@@ -114,7 +117,14 @@ def recommend(inputs: Inputs) -> RecommendResult:
             )
         )
     session, _notes = _session(knowledge, facts, inputs.engine, inputs.tick)
-    return Selection(session, inputs.lang).result()
+    result = Selection(session, inputs.lang).result()
+    notes = tuple(_knowledge_notes(knowledge, _as_report(result), facts, inputs))
+    result = result.model_copy(update={"notes": notes or None})
+    if inputs.mirror is None:
+        return result
+    from .reasoning.mirrors import recommend_with_mirror
+
+    return recommend_with_mirror(result, _mirror(inputs.mirror, inputs.knowledge), result.packages or {})
 
 
 def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
@@ -312,6 +322,31 @@ def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
     return run_examples(knowledge, ids or sorted(knowledge.rules))
 
 
+def rules_coverage(folder: Path | None, claims: tuple[str, bytes] | None = None) -> tuple[list[Line], list[str]]:
+    """The ledger of the guides' claims and its faults; `claims`: a file (name, content) whose ids must all be in it."""
+    from .knowledge.ledger import Ledger, claim_ids
+
+    ledger = Ledger(_knowledge(folder), folder)
+    return ledger.lines(), ledger.faults(claim_ids(*claims) if claims else None)
+
+
+def errata(folder: Path | None) -> ErrataFile:
+    """What the guides say that is wrong or no longer holds, and what holds instead."""
+    from .knowledge.ledger import Ledger
+
+    return Ledger(_knowledge(folder), folder).errata
+
+
+def chosen_errata(found: ErrataFile, claims: Sequence[str]) -> list[str]:
+    """The ids asked for, or all. Raises InputError for one that is not there."""
+    from .knowledge.problems import did_you_mean
+
+    for claim in claims:
+        if claim not in found.errata:
+            raise InputError(f'no erratum "{claim}"{did_you_mean(claim, found.errata)}')
+    return list(claims or found.errata)
+
+
 # --- sharing ----------------------------------------------------------------------------------------------------------
 
 
@@ -435,8 +470,12 @@ def _loose_facts(values: Mapping[str, str], knowledge: Knowledge) -> list[Fact]:
 
 def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
     from .knowledge.phrases import read_question
+    from .reasoning.planning import models_of
 
-    facts = read_question(question, knowledge.phrases, knowledge.names)
+    facts = [
+        *read_question(question, knowledge.phrases, knowledge.names),
+        *models_of(question, knowledge),
+    ]
     facts += [
         Fact(f.type, f.fields, (Provenance("user", "question"),))
         for f in read_text(question, "question", _signatures(knowledge)).facts
@@ -540,18 +579,59 @@ def _diagnosis(session: Session, lang: str) -> Diagnosis:
     return Diagnosis(session, lang)
 
 
-def _age_notes(knowledge: Knowledge, inputs: Inputs) -> list[str]:
-    newest = max(knowledge.retrieved.values(), default="")
-    today = inputs.today or date.today()
-    try:
-        age = (today - date.fromisoformat(newest)).days
-    except ValueError:
-        return []
-    if age <= FRESH_DAYS:
-        return []
+def _advised(report: Report, session: Session, inputs: Inputs) -> Report:
+    """The report with the advice that fits the question and the findings."""
+    from .reasoning.advice import advise
+
+    causes = {f.cause for f in report.findings}
+    found = advise(session.knowledge, inputs.question, session.facts, causes, inputs.lang)
+    return report.model_copy(update={"recommendations": (*report.recommendations, *found)}) if found else report
+
+
+def _knowledge_notes(knowledge: Knowledge, report: Report, facts: Iterable[Fact], inputs: Inputs) -> list[str]:
+    """What is to be said of the knowledge behind a report: own files, catalogs that are old, versions it cannot know."""
+    from .reasoning.freshness import newer, old_catalogs
     from .report.messages import Words
 
-    return [Words(inputs.lang)("note.old_knowledge", day=newest, days=age)]  # type: ignore[arg-type]
+    words = Words(report.lang)
+    types = {f.type for f in report.facts}
+    notes = [
+        words("note.old_catalog", day=day, days=age, catalogs=words("explain.and").join(names))
+        for day, names, age in old_catalogs(knowledge, types, inputs.today or date.today())
+    ]
+    notes += [
+        words("note.newer", what=n.what[report.lang], value=n.value, newest=n.newest, day=n.day)
+        for n in newer(knowledge, facts)
+    ]
+    return notes + _overlay_notes(inputs.knowledge, words)
+
+
+def _overlay_notes(folder: Path | None, words: Words) -> list[str]:
+    from .knowledge.loader import knowledge_files
+
+    if folder is None:
+        return []
+    own = [name for name, path in knowledge_files(folder).items() if path == folder / name]
+    return [words("note.overlay", folder=folder.name or str(folder), files=words("explain.and").join(own))] if own else []
+
+
+def mirrored(report: Report, name: str | None, folder: Path | None) -> Report:
+    """The report with the commands of a mirror beside the original's. Raises InputError for an unknown one."""
+    if name is None:
+        return report
+    from .reasoning.mirrors import with_mirror
+
+    return with_mirror(report, _mirror(name, folder))
+
+
+def _mirror(name: str, folder: Path | None) -> Mirror:
+    from .knowledge.problems import did_you_mean
+    from .reasoning.mirrors import mirrors
+
+    known = mirrors(_knowledge(folder))
+    if name not in known:
+        raise InputError(f'no mirror "{name}"{did_you_mean(name, known)}; known: {", ".join(known)}')
+    return known[name]
 
 
 def _row(rule: Mapping[str, Any], lang: str) -> RuleRow:

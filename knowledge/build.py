@@ -21,10 +21,11 @@ from ..facts import Scalar
 from .aliases import load_aliases
 from .catalogs import Catalogs, load_catalogs
 from .compile import Compiler, LanguageErrors
+from .ledger import read_advice
 from .loader import FOLDER, rule_to_json, vocabulary_to_json
 from .phrases import load_phrases
-from .problems import Problems, did_you_mean
-from .schema import CauseEntry, ChangeEntry, FixFile, QuestionEntry, RuleFile, SentenceEntry, StageEntry, SymptomEntry
+from .problems import KnowledgeError, Problems, did_you_mean
+from .schema import CauseEntry, ChangeEntry, FixFile, FreshnessEntry, QuestionEntry, RuleFile, SentenceEntry, StageEntry, SymptomEntry
 from .versions import parse_version
 from .vocabulary import Vocabulary, load_vocabulary
 from .yamlnodes import Node, load
@@ -140,6 +141,9 @@ def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str
         "sentences": _contents(sources.sentences),
         "changes": _contents(sources.changes),
         "stages": _contents(sources.stages),
+        "advice": _advice(files, problems),
+        "freshness": _contents(_table(files, "freshness.yaml", FreshnessEntry, problems)),
+        "catalog_of": {row.type: Path(row.file).stem for row in sources.catalogs.rows},
         "signatures": [node.plain() for node in sources.signatures],
         "ir": [rule_to_json(rule) for unit in units for rule in unit.ir],
         "static": static,
@@ -388,6 +392,23 @@ def _aliases(files: Mapping[str, Path], vocabulary: Vocabulary, problems: Proble
     if root is None and len(problems.found) == before:
         problems.add("aliases.yaml", 0, "aliases", "is missing")
     return root
+
+
+def _advice(files: Mapping[str, Path], problems: Problems) -> dict[str, dict[str, Any]]:
+    """The advice by id, its sources as addresses."""
+    try:
+        book = read_advice(files)
+    except KnowledgeError as error:
+        problems.found += error.problems
+        return {}
+    urls = {name: page.url for name, page in book.sources.items()}
+    return {
+        key: {
+            **entry.model_dump(include={"text", "causes", "statements", "words"}),
+            "sources": [urls[s] for s in entry.sources if s in urls],
+        }
+        for key, entry in book.advice.items()
+    }
 
 
 def _phrases(files: Mapping[str, Path], problems: Problems) -> list[Any]:

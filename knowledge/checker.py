@@ -29,7 +29,10 @@ from .yamlnodes import load
 # Statements that the pipeline itself makes of a question.
 _SAID_BY_ASKING = ("question_asked", "gpu_mentioned")
 # Derived types that reports are made of, whether or not a rule reads them too.
-_READ_BY_REPORTS = ("evidence", "symptom", "fix_offer", "fix_option", "pick", "strike", "driver_target", "wsl_known")
+_READ_BY_REPORTS = (
+    "evidence", "symptom", "fix_offer", "fix_option", "pick", "strike", "driver_target", "wsl_known",
+    "plan_verdict", "plan_claim", "plan_beats",
+)  # fmt: skip
 _SUPPORT = ("decisive", "strong", "weak")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _WIDE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff01-\uff5e]")

@@ -127,7 +127,7 @@ def power_supply(gpu_watts: int, rest_watts: float, headroom: float) -> int:
 
 
 def power_limit(supply: int, cards: int, rest_watts: float, headroom: float) -> int:
-    """The power limit per card with which a supply suffices, rounded down to 10 W; the same rule solved for the card."""
+    """The power limit per card with which a supply suffices, rounded down to 10 W."""
     return max(0, math.floor((supply / headroom - rest_watts) / max(1, cards) / 10) * 10)
 
 

@@ -263,6 +263,16 @@ class PhraseEntry(_Model):
     near_misses: list[str] = Field(default_factory=list, description="sentences that must not give the kind")
 
 
+class FreshnessEntry(_Model):
+    """What tells that an input is newer than the knowledge: TYPE.FIELD of a fact against the newest of a catalog's."""
+
+    what: Text
+    fact: str
+    newest: str
+    catalog: str
+    part: Literal["release", "major"] = Field(default="release", description="how much of the version counts")
+
+
 class StageEntry(_Model):
     """A stage of a plan: where it stands among the others, and the actions that belong to it."""
 

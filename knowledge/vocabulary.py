@@ -95,7 +95,7 @@ class Vocabulary:
         return fact.type, self.lower_fields(fact.type, fact.fields)
 
     def lower_fields(self, type_name: str, fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
-        """The fields of one type with their sub-fields (`version__n`, `sm__major`, `name__product`) and computed ones."""
+        """The fields of one type with their sub-fields (`version__n`, `sm__major`) and the computed fields."""
         specs = self.types[type_name].fields
         row: dict[str, Scalar] = {}
         for name, value in fields.items():
@@ -104,7 +104,7 @@ class Vocabulary:
             if spec is not None and spec.type in SUBFIELDS:
                 row.update(self._parts(name, spec.type, value))
         for name, spec in specs.items():
-            if spec.computed:
+            if spec.computed and name not in row:  # what somebody states stands
                 function, *operands = spec.computed
                 number = compute(str(function), [row.get(o) if isinstance(o, str) else o for o in operands])
                 if number is not None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..engine.ir import Rule
+from ..engine.ir import Pattern, Rule
 from ..engine.outcome import Outcome, outcome
+from ..engine.truth import holds
 from ..facts import Scalar
 from ..report.model import NotChecked, Question
 from .session import Session
 
 # The field of an observed fact that is free text: two facts that differ in it alone say the same.
 FREE = "text"
+# What starts a rule: what a program or a person said. Its absence is no gap.
+OCCASIONS = ("error", "statement", "symptom")
 _MAX_DEPTH = 6
 MAX_QUESTIONS = 3
 
@@ -72,7 +75,9 @@ def not_checked(session: Session, lang: str) -> tuple[NotChecked, ...]:
     rules = [
         r
         for r in knowledge.ir
-        if r.group in knowledge.rules and knowledge.rules[r.group].get("severity") in ("error", "warning")
+        if r.group in knowledge.rules
+        and knowledge.rules[r.group].get("severity") in ("error", "warning")
+        and _has_occasion(session, r)
     ]
     waiting = Gaps(session).undecided(rules)
     known = {f.type for f in session.facts}
@@ -83,6 +88,18 @@ def not_checked(session: Session, lang: str) -> tuple[NotChecked, ...]:
             names = tuple(sorted({r for t in lacking for r in waiting[t]}))
             entries.append(NotChecked(id=slug, title=question["topic"][lang], obtain=question["command"], rules=names))
     return tuple(entries)
+
+
+def _has_occasion(session: Session, rule: Rule) -> bool:
+    """Whether the messages and statements that a rule is about are there; an error that did not come is no gap."""
+    occasions = [p for p in rule.patterns if not p.negated and p.type in OCCASIONS]
+    return all(any(_passes(session, row, p) for row in session.memory.of_type(p.type)) for p in occasions)
+
+
+def _passes(session: Session, row: int, pattern: Pattern) -> bool:
+    """Whether a row passes the pattern's tests, its joins aside."""
+    fields = session.fields(row)
+    return all(holds(t.op, fields.get(t.field), t.value) for t in pattern.tests)
 
 
 def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], lang: str) -> tuple[Question, ...]:

@@ -19,6 +19,7 @@ from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.templates import SLOT
 from .merge import merge
+from .planning import planned
 
 Bindings = Mapping[str, Mapping[str, Scalar]]
 UNKNOWN = "?"
@@ -47,7 +48,7 @@ class Session:
     def __init__(self, knowledge: Knowledge, facts: Iterable[Fact], engine: Engine | None = None) -> None:
         self.knowledge = knowledge
         self.engine = engine or native_engine(knowledge)
-        self.facts: tuple[Fact, ...] = tuple(merge(facts, knowledge.vocabulary))
+        self.facts: tuple[Fact, ...] = tuple(planned(merge(facts, knowledge.vocabulary), knowledge))
         rows = [knowledge.vocabulary.lower(f) for f in self.facts]
         self.memory = self.engine.run(rows)
         self.fact_of: dict[int, Fact] = {}

@@ -1,0 +1,37 @@
+"""Which advice belongs into a report: by what was asked, what was said and what was found.
+
+May live here: the choice among the entries of advice.yaml. Must not: any advice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from ..facts import Fact
+from ..knowledge.loader import Knowledge
+from ..report.model import Advice
+
+MAX_ADVICE = 6
+
+
+def advise(
+    knowledge: Knowledge, question: str | None, facts: Iterable[Fact], causes: Collection[str], lang: str
+) -> tuple[Advice, ...]:
+    """The fitting advice: what a word of the question asks for comes first, then what was said, then what was found."""
+    said = {str(f.fields.get("kind")) for f in facts if f.type == "statement"}
+    chosen: list[tuple[int, str]] = []
+    for key, entry in knowledge.advice.items():
+        if question and any(re.search(word, question, re.IGNORECASE) for word in entry["words"]):
+            chosen.append((0, key))
+        elif said.intersection(entry["statements"]):
+            chosen.append((1, key))
+        elif not set(entry["causes"]).isdisjoint(causes):
+            chosen.append((2, key))
+    best = sorted(chosen, key=lambda c: c[0])[:MAX_ADVICE]
+    return tuple(
+        Advice(
+            id=key, text=knowledge.advice[key]["text"][lang], sources=tuple(knowledge.advice[key]["sources"]) or None
+        )
+        for _, key in best
+    )

@@ -1,0 +1,102 @@
+"""The ledger of the guides' claims and the errata, as lines and as JSON documents.
+
+May live here: layout and counting. Must not: claims, corrections, wording (those are data).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .layout import display_width, wrap
+from .messages import Words
+from .model import Lang
+
+if TYPE_CHECKING:
+    from ..knowledge.ledger import ErrataFile, Line
+
+COVERAGE_SCHEMA = "gpurules.coverage/1"
+ERRATA_SCHEMA = "gpurules.errata/1"
+
+
+def coverage_lines(
+    lines: Sequence[Line], faults: Sequence[str], lang: Lang, *, gaps_only: bool = False
+) -> Iterator[str]:
+    """One line a claim, then the faults and the count."""
+    words = Words(lang)
+    for line in lines:
+        if gaps_only and not line.is_gap:
+            continue
+        told = [*line.carriers, *(words("coverage.missing", carrier=m) for m in line.missing)]
+        if line.is_gap:
+            told.append(words("coverage.open", reason=line.open or words("coverage.no_carrier")))
+        yield f"{line.claim:11}  {line.verdict:9}  {', '.join(told)}"
+    yield from faults
+    gaps = sum(line.is_gap for line in lines)
+    verdicts = Counter(line.verdict for line in lines)
+    shown = ", ".join(f"{name} {n}" for name, n in sorted(verdicts.items()))
+    yield words("coverage.count", carried=len(lines) - gaps, claims=len(lines), open=gaps, verdicts=shown)
+
+
+def coverage_document(lines: Sequence[Line], faults: Sequence[str], lang: Lang) -> dict[str, Any]:
+    """The same as JSON values."""
+    gaps = sum(line.is_gap for line in lines)
+    return {
+        "schema": COVERAGE_SCHEMA,
+        "ok": not faults and not gaps,
+        "claims": [
+            {
+                "id": line.claim,
+                "verdict": line.verdict,
+                "topic": getattr(line.topic, lang),
+                "where": list(line.carriers),
+                **({"missing": list(line.missing)} if line.missing else {}),
+                **({"open": line.open or ""} if line.is_gap else {}),
+            }
+            for line in lines
+        ],
+        "counts": {"claims": len(lines), "carried": len(lines) - gaps, "open": gaps},
+        "verdicts": dict(sorted(Counter(line.verdict for line in lines).items())),
+        "faults": list(faults),
+    }
+
+
+def errata_lines(chosen: Sequence[str], found: ErrataFile, lang: Lang, width: int) -> Iterator[str]:
+    """Each correction as a short paragraph with its sources."""
+    words = Words(lang)
+    for claim in chosen:
+        entry = found.errata[claim]
+        yield claim
+        for name, text in (("says", getattr(entry.says, lang)), ("right", getattr(entry.right, lang))):
+            yield from _labelled(words(f"errata.{name}"), text, width)
+        for source in entry.sources:
+            page = found.sources[source]
+            yield from _labelled(words("errata.source"), page.url, width)
+        yield ""
+    yield words("errata.count", n=len(chosen), day=found.retrieved)
+
+
+def errata_document(chosen: Sequence[str], found: ErrataFile, lang: Lang) -> dict[str, Any]:
+    """The same as JSON values."""
+    return {
+        "schema": ERRATA_SCHEMA,
+        "retrieved": found.retrieved,
+        "errata": [
+            {
+                "id": claim,
+                "says": getattr(found.errata[claim].says, lang),
+                "right": getattr(found.errata[claim].right, lang),
+                "sources": [found.sources[s].model_dump() for s in found.errata[claim].sources],
+            }
+            for claim in chosen
+        ],
+    }
+
+
+def _labelled(label: str, text: str, width: int) -> Iterator[str]:
+    lead = f"  {label}"
+    indent = " " * (display_width(lead) + 1)
+    first, *rest = wrap(text, max(width - len(indent), 24)) or [""]
+    yield f"{lead} {first}"
+    yield from (indent + line for line in rest)
