@@ -50,6 +50,7 @@ class Common:
     knowledge: Path | None
     today: date | None
     detail: Detail
+    mirror: str | None = None
 
 
 class Failure(click.ClickException):
@@ -117,6 +118,7 @@ def common_options(function: _F) -> _F:
         today: datetime | None,
         verbose: bool,
         quiet: bool,
+        mirror: str | None,
         **options: Any,
     ) -> Any:
         form = "json" if as_json else format_
@@ -127,6 +129,7 @@ def common_options(function: _F) -> _F:
             knowledge=knowledge,
             today=today.date() if today else None,
             detail="all" if verbose else "verdict" if quiet else "normal",
+            mirror=mirror,
         )
         return function(*args, common=common, **options)
 
@@ -144,6 +147,7 @@ def common_options(function: _F) -> _F:
             click.option(
                 "--today", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="The date to reckon ages from."
             ),
+            click.option("--mirror", metavar="NAME", help="Name this mirror of the PyTorch index beside the original."),
             click.option("-v", "--verbose", is_flag=True, help="Evidence, sources and passed checks too."),
             click.option("-q", "--quiet", is_flag=True, help="Only the verdict and what to do."),
         ]
@@ -427,6 +431,7 @@ def fix(context: click.Context, *, source: str, apply: bool, yes: bool, common: 
 
     with _pipeline() as pipeline:
         report = pipeline.planned(_saved_report(source), common.lang, common.engine, common.knowledge)
+        report = pipeline.mirrored(report, common.mirror, common.knowledge)
         if apply:
             context.exit(pipeline.apply_plan(report, common.engine, common.knowledge, _confirm(yes), _tell))
     if common.format == "json":
@@ -650,6 +655,70 @@ def rules_coverage(context: click.Context, claims: str | None, common: Common) -
     context.exit(int(bool(faults) or any(line.is_gap for line in lines)))
 
 
+@rules.command("new", short_help="Write a rule with its three examples.")
+@click.argument("rule_id", metavar="ID")
+@click.option("--area", required=True, metavar="AREA", help="The folder that it belongs to.")
+@click.option("--when", "condition", required=True, metavar="TYPE.FIELD=VALUE", help="The fact that it looks for.")
+@click.option("--cause", required=True, metavar="CAUSE", help="The cause that it speaks for.")
+@click.option(
+    "--evidence",
+    type=click.Choice(["decisive", "strong", "weak", "against", "excludes"]),
+    default="strong",
+    show_default=True,
+    help="How strongly.",
+)
+@click.option("--source", default="https://", metavar="URL", help="The page that says so.")
+@click.option(
+    "--into", type=click.Path(file_okay=False, path_type=Path), default=Path("knowledge"), show_default=True,
+    metavar="DIR", help="The knowledge folder to write to; use it with --knowledge DIR.",
+)  # fmt: skip
+@common_options
+def rules_new(
+    rule_id: str, area: str, condition: str, cause: str, evidence: str, source: str, into: Path, common: Common
+) -> None:
+    """Write a rule with its three examples: one that fires, a near miss, and one where the fact is not known.
+
+    \b
+    gpurules rules new old-glibc --area torch --when os.family=linux --cause cpu_only_wheel --into mine
+    gpurules rules check mine
+    """
+    with _pipeline() as pipeline:
+        path = pipeline.rules_new(
+            into,
+            common.today,
+            id=rule_id,
+            area=area,
+            condition=condition,
+            cause=cause,
+            evidence=evidence,
+            source=source,
+        )
+    if common.format == "json":
+        _emit_json({"path": path.as_posix()})
+    else:
+        _emit_lines([path.as_posix()])
+
+
+@rules.command("update", short_help="Check a newer catalog before use.")
+@click.option("--check", "file", required=True, metavar="FILE", help="The catalog file; - is stdin.")
+@common_options
+@click.pass_context
+def rules_update(context: click.Context, file: str, common: Common) -> None:
+    """Check a newer catalog before use: what it would change, and every fault. Nothing is fetched or replaced.
+
+    To use it, put it under facts/ in a folder of your own and give that folder as --knowledge.
+    """
+    from .report.ledger_text import update_document, update_lines
+
+    with _pipeline() as pipeline:
+        update = pipeline.rules_update(_shown(file), _read(file))
+    if common.format == "json":
+        _emit_json(update_document(update))
+    else:
+        _emit_lines(update_lines(update, common.lang))
+    context.exit(int(bool(update.problems) or update.older))
+
+
 @cli.command(short_help="List what the guides say that does not hold.")
 @click.argument("claims", nargs=-1, metavar="[CLAIM]...")
 @common_options
@@ -734,6 +803,7 @@ def _inputs(
         engine=common.engine,
         knowledge=common.knowledge,
         today=common.today,
+        mirror=common.mirror,
     )
 
 

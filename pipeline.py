@@ -25,10 +25,13 @@ from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDe
 
 if TYPE_CHECKING:
     from .knowledge.ledger import ErrataFile, Line
+    from .knowledge.updating import Update
     from .reasoning.diagnosis import Diagnosis
     from .reasoning.dialogue import Dialogue
     from .reasoning.mirrors import Mirror
     from .report.explanations import HowTo, WhatIf, WhyNot
+    from .report.messages import Words
+    from .report.model import Lang
 
 _R = TypeVar("_R", bound=Report)
 
@@ -93,9 +96,44 @@ def diagnose(inputs: Inputs) -> Report:
     session, notes = _session(knowledge, gathered.facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
     report = diagnosis.report(recognised=gathered.recognised)
-    notes += [*diagnosis.conflicts(), *_knowledge_notes(knowledge, report, gathered.facts, inputs)]
+    notes += [
+        *diagnosis.conflicts(),
+        *_knowledge_notes(knowledge, {f.type for f in report.facts}, gathered.facts, inputs),
+    ]
     report = report.model_copy(update={"notes": tuple(notes) or None})
     return mirrored(_advised(report, session, inputs), inputs.mirror, inputs.knowledge)
+
+
+def plan(inputs: Inputs, wishes: Mapping[str, str], cards: Sequence[str]) -> Report:
+    """Whether and how a model, method and cards go together. cards: as people write them. Raises InputError."""
+    from .reasoning.planning import PLAN_GOAL
+
+    knowledge = _knowledge(inputs.knowledge)
+    said = [fact for text in cards for fact in _card_facts(text, knowledge)]
+    said += [
+        Fact("statement", {"kind": kind, "number": int(wishes[kind])}, (Provenance("user", "plan"),))
+        for kind in ("psu_w", "cpu_cores")
+        if kind in wishes
+    ]
+    goals = {PLAN_GOAL: "yes", **inputs.goals, **{k: v for k, v in wishes.items() if k not in ("psu_w", "cpu_cores")}}
+    report = diagnose(replace(inputs, given=[*inputs.given, *said], goals=goals))
+    if report.plan is None and not report.findings:
+        raise InputError(
+            "nothing to plan: name a model (--model, --params-b) and cards (--gpu), cards to compare (--option), "
+            "a budget, or ask a --question"
+        )
+    return report
+
+
+def _card_facts(text: str, knowledge: Knowledge) -> list[Fact]:
+    """The cards of `2x RTX 3090`, as cards that are spoken of. Raises InputError for a name that no catalog has."""
+    from .knowledge.phrases import with_lines
+
+    found = knowledge.names.find_all(with_lines(text, knowledge.names))
+    if not found:
+        raise InputError(f'--gpu: no GPU "{text}" in the catalog')
+    origin = (Provenance("user", "--gpu"),)
+    return [Fact("statement", {"kind": "gpu_mentioned", "detail": name, "number": n}, origin) for name, n in found]
 
 
 def recommend(inputs: Inputs) -> RecommendResult:
@@ -118,7 +156,7 @@ def recommend(inputs: Inputs) -> RecommendResult:
         )
     session, _notes = _session(knowledge, facts, inputs.engine, inputs.tick)
     result = Selection(session, inputs.lang).result()
-    notes = tuple(_knowledge_notes(knowledge, _as_report(result), facts, inputs))
+    notes = tuple(_knowledge_notes(knowledge, (), facts, inputs))
     result = result.model_copy(update={"notes": notes or None})
     if inputs.mirror is None:
         return result
@@ -161,9 +199,9 @@ def why(
     if lang == report.lang and not every and engine == "native":
         found = explain(report, target, known)
         if found:
-            return found
+            return _departing(found, known, knowledge, lang)
     session = _recalled(report, known, engine)
-    found = explain_session(session, report, target, lang, every=every)
+    found = _departing(explain_session(session, report, target, lang, every=every), known, knowledge, lang)
     if not found:
         from .reasoning.whynot import why_not as refused
 
@@ -171,6 +209,14 @@ def why(
         hint = f'; see: gpurules why-not "{target}"' if held else _nearest(report, target)
         raise InputError(f'the report has no finding, fix, fact or build "{target}" that holds{hint}')
     return found
+
+
+def _departing(proofs: list[ProofNode], known: Knowledge, folder: Path | None, lang: str) -> list[ProofNode]:
+    """The proofs, each step that follows a correction in place of the guides with a line that says so."""
+    from .knowledge.ledger import Ledger
+    from .reasoning.departures import with_departures
+
+    return with_departures(proofs, Ledger(known, folder), "zh" if lang == "zh" else "en") if proofs else proofs
 
 
 def why_not(report: Report, target: str, lang: str, *, knowledge: Path | None = None, engine: str = "native") -> WhyNot:
@@ -328,6 +374,23 @@ def rules_coverage(folder: Path | None, claims: tuple[str, bytes] | None = None)
 
     ledger = Ledger(_knowledge(folder), folder)
     return ledger.lines(), ledger.faults(claim_ids(*claims) if claims else None)
+
+
+def rules_new(folder: Path, today: date | None, **wanted: str) -> Path:
+    """Write a new rule with its three examples into a knowledge folder; where it was written. Raises InputError.
+
+    wanted: the fields of `knowledge.scaffold.Wanted`.
+    """
+    from .knowledge.scaffold import Wanted, write_rule
+
+    return write_rule(Wanted(**wanted), _knowledge(folder if folder.is_dir() else None), folder, today or date.today())
+
+
+def rules_update(name: str, data: bytes) -> Update:
+    """What a newer catalog would change, and why it must not be used where something is wrong. Raises InputError."""
+    from .knowledge.updating import check_update
+
+    return check_update(name, data)
 
 
 def errata(folder: Path | None) -> ErrataFile:
@@ -588,19 +651,22 @@ def _advised(report: Report, session: Session, inputs: Inputs) -> Report:
     return report.model_copy(update={"recommendations": (*report.recommendations, *found)}) if found else report
 
 
-def _knowledge_notes(knowledge: Knowledge, report: Report, facts: Iterable[Fact], inputs: Inputs) -> list[str]:
-    """What is to be said of the knowledge behind a report: own files, catalogs that are old, versions it cannot know."""
+def _knowledge_notes(knowledge: Knowledge, types: Iterable[str], facts: Iterable[Fact], inputs: Inputs) -> list[str]:
+    """What is to be said of the knowledge behind an answer: own files, catalogs that are old, versions it cannot know.
+
+    types: of the catalog rows that the answer rests on; none stands for all.
+    """
     from .reasoning.freshness import newer, old_catalogs
     from .report.messages import Words
 
-    words = Words(report.lang)
-    types = {f.type for f in report.facts}
+    lang: Lang = "zh" if inputs.lang == "zh" else "en"
+    words = Words(lang)
     notes = [
         words("note.old_catalog", day=day, days=age, catalogs=words("explain.and").join(names))
         for day, names, age in old_catalogs(knowledge, types, inputs.today or date.today())
     ]
     notes += [
-        words("note.newer", what=n.what[report.lang], value=n.value, newest=n.newest, day=n.day)
+        words("note.newer", what=n.what[lang], value=n.value, newest=n.newest, day=n.day)
         for n in newer(knowledge, facts)
     ]
     return notes + _overlay_notes(inputs.knowledge, words)
@@ -612,7 +678,9 @@ def _overlay_notes(folder: Path | None, words: Words) -> list[str]:
     if folder is None:
         return []
     own = [name for name, path in knowledge_files(folder).items() if path == folder / name]
-    return [words("note.overlay", folder=folder.name or str(folder), files=words("explain.and").join(own))] if own else []
+    return (
+        [words("note.overlay", folder=folder.name or str(folder), files=words("explain.and").join(own))] if own else []
+    )
 
 
 def mirrored(report: Report, name: str | None, folder: Path | None) -> Report:

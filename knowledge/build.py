@@ -25,7 +25,17 @@ from .ledger import read_advice
 from .loader import FOLDER, rule_to_json, vocabulary_to_json
 from .phrases import load_phrases
 from .problems import KnowledgeError, Problems, did_you_mean
-from .schema import CauseEntry, ChangeEntry, FixFile, FreshnessEntry, QuestionEntry, RuleFile, SentenceEntry, StageEntry, SymptomEntry
+from .schema import (
+    CauseEntry,
+    ChangeEntry,
+    FixFile,
+    FreshnessEntry,
+    QuestionEntry,
+    RuleFile,
+    SentenceEntry,
+    StageEntry,
+    SymptomEntry,
+)
 from .versions import parse_version
 from .vocabulary import Vocabulary, load_vocabulary
 from .yamlnodes import Node, load

@@ -23,6 +23,7 @@ from .vocabulary import FieldSpec, Vocabulary, parse_sm
 from .yamlnodes import Node, load
 
 CONFIDENCES = ("verified", "secondary", "inferred")
+_SHIPPED = Path(__file__).resolve().parent / "facts"
 INDEX = "https://download.pytorch.org/whl/"
 _VARIANT = re.compile(r"(?:cpu|xpu|cu(\d{1,2})(\d)|rocm(\d+(?:\.\d+){1,2}))\Z")
 _INDEX_PAGE = re.compile(r"[a-z0-9][a-z0-9._-]*\Z")
@@ -89,13 +90,40 @@ def load_catalogs(
         path = (files or {}).get(f"facts/{name}.yaml", folder / f"{name}.yaml")
         sheet = _open_sheet(path, name, vocabulary, problems)
         if sheet is not None:
-            retrieved[name] = sheet.retrieved
             read(sheet)
+            if sheet.over_shipped:
+                sheet = _laid_over(sheet, name, read, vocabulary, problems)
+            retrieved[name] = sheet.retrieved
             rows += sheet.rows
             names += sheet.names
     _check_identities(rows, vocabulary, problems)
     _check_across(rows, problems)
     return Catalogs(tuple(rows), tuple(names), retrieved)
+
+
+def _laid_over(
+    own: _Sheet, name: str, read: Callable[[_Sheet], None], vocabulary: Vocabulary, problems: Problems
+) -> _Sheet:
+    """The shipped catalog with the rows of another: added, or in place of those of the same identity."""
+    shipped = _open_sheet(_SHIPPED / f"{name}.yaml", name, vocabulary, problems)
+    if shipped is None:
+        return own
+    read(shipped)
+    replaced = {_identity(row, vocabulary) for row in own.rows}
+    builds = {row.fields["build"] for row in own.rows if "build" in row.fields}  # their code goes with them
+    kept = [
+        row
+        for row in shipped.rows
+        if _identity(row, vocabulary) not in replaced and row.fields.get("build") not in builds
+    ]
+    shipped.rows = kept + own.rows
+    products = {known.product for known in own.names}
+    shipped.names = [known for known in shipped.names if known.product not in products] + own.names
+    return shipped
+
+
+def _identity(row: CatalogRow, vocabulary: Vocabulary) -> tuple[Scalar | None, ...]:
+    return (row.type, *(row.fields.get(name) for name in vocabulary.types[row.type].identity))
 
 
 # --- one file ---------------------------------------------------------------------------------------------------------
@@ -121,6 +149,7 @@ class _Sheet:
     problems: Problems
     rows: list[CatalogRow] = field(default_factory=list)
     names: list[GpuName] = field(default_factory=list)
+    over_shipped: bool = False
 
     def fault(self, node: Node, name: str, message: str) -> None:
         self.problems.add(self.file, node.line, name, message)
@@ -208,7 +237,7 @@ def _open_sheet(path: Path, name: str, vocabulary: Vocabulary, problems: Problem
     root = load(path, problems, shown)
     if root is None:
         return None
-    known = ("catalog", "retrieved", "sources", "rows")
+    known = ("catalog", "retrieved", "sources", "rows", "over")
     for key, _ in root.pairs():
         if key.text not in known:
             problems.add(shown, key.line, key.text, f'unknown field "{key.text}"{did_you_mean(key.text, known)}')
@@ -222,8 +251,13 @@ def _open_sheet(path: Path, name: str, vocabulary: Vocabulary, problems: Problem
     if rows is None or rows.kind != "list":
         problems.add(shown, (rows or root).line, "rows", "must be a list")
         return None
+    over = root.get("over")
+    if over is not None and (over.text != "shipped" or path.parent == _SHIPPED):
+        problems.add(shown, over.line, "over", 'must be "shipped", in a file of a folder that is laid over')
     sources = _read_sources(root, shown, problems)
-    return _Sheet(shown, date.text if date else "", sources, rows.elements(), vocabulary, problems)
+    sheet = _Sheet(shown, date.text if date else "", sources, rows.elements(), vocabulary, problems)
+    sheet.over_shipped = over is not None and path.parent != _SHIPPED
+    return sheet
 
 
 def _read_sources(root: Node, file: str, problems: Problems) -> dict[str, Source]:

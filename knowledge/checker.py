@@ -295,8 +295,10 @@ class _Checks:
         self.languages(unit, field, text)
         for lang in ("en", "zh"):
             self.slots(unit, f"{field}.{lang}", text[lang], bound or ({},))
-        if templates.slots(text["en"]) != templates.slots(text["zh"]):
-            missing = set(templates.slots(text["en"])) ^ set(templates.slots(text["zh"]))
+        # A field that holds a text of one language ends with it: {e.name_en} beside {e.name_zh}.
+        own, other = ({s.replace(f"_{lang}}}", "}") for s in templates.slots(text[lang])} for lang in ("en", "zh"))
+        if own != other:
+            missing = own ^ other
             unit.fault(self.problems, field, f"only one language has {', '.join(sorted(missing))}")
 
     def languages(self, unit: Unit, field: str, text: Mapping[str, str]) -> None:

@@ -31,6 +31,7 @@ from . import gaps
 from .causes import WORDS, Ranked, rank
 from .fixes import Offer, cures, instances, offers, present, simulated
 from .plan import Planner
+from .plananswer import plan_of
 from .session import Session, slots
 
 MAX_CANDIDATES = 5
@@ -241,6 +242,7 @@ class Diagnosis:
             findings, fixes = self._planned(findings, fixes, plan)
         asks = [a for s in open_symptoms for a in self.knowledge.symptoms[s]["asks"]] if verdict == "unknown" else []
         facts, derivations = self._graph(entries)
+        answer = plan_of(self.session, self.lang)
         return Report(
             schema="gpurules.report/1",
             version=__version__,
@@ -251,8 +253,9 @@ class Diagnosis:
             platform=self._platform(),
             findings=tuple(findings),
             fixes=tuple(fixes),
+            plan=answer,
             fix_plan=plan,
-            not_checked=gaps.not_checked(self.session, self.lang),
+            not_checked=() if answer and verdict == "ok" else gaps.not_checked(self.session, self.lang),
             questions=gaps.questions(
                 self.session,
                 asks or (self._default_questions() if verdict == "unknown" else ()),

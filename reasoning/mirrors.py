@@ -50,7 +50,12 @@ def mirrors(knowledge: Knowledge) -> dict[str, Mirror]:
 def with_mirror(report: Report, mirror: Mirror) -> Report:
     """The report with the mirror's address and command beside those of every fix that installs from the index."""
     words = Words(report.lang)
-    return report.model_copy(update={"fixes": tuple(_mirrored(f, mirror, words) for f in report.fixes)})
+    plan = report.fix_plan
+    if plan is not None:
+        steps = (s.model_copy(update={"instance": _mirrored(s.instance, mirror, words)}) for s in plan.steps)
+        plan = plan.model_copy(update={"steps": tuple(steps)})
+    fixes = tuple(_mirrored(f, mirror, words) for f in report.fixes)
+    return report.model_copy(update={"fixes": fixes, "fix_plan": plan})
 
 
 def _mirrored(fix: Fix, mirror: Mirror, words: Words) -> Fix:
@@ -62,13 +67,13 @@ def _mirrored(fix: Fix, mirror: Mirror, words: Words) -> Fix:
             platform=step.platform,
             command=quoted(argv, step.platform),
             text=words("mirror.step", title=mirror.title),
-            tool=f"{step.tool or argv[0]}, {mirror.name}",
+            tool=f"{step.tool}, {mirror.name}",
             argv=tuple(argv),
             needs_root=step.needs_root,
             reversible=step.reversible,
         )
         for step in fix.steps
-        if step.argv and step.tool in (None, "pip") and (argv := mirror.argv(step.argv)) is not None
+        if step.argv and step.tool == "pip" and (argv := mirror.argv(step.argv)) is not None
     ]
     return fix.model_copy(update={"mirror_url": url, "steps": (*fix.steps, *extra)})
 

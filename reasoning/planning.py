@@ -16,6 +16,7 @@ from ..facts import Fact, Provenance, Scalar
 from ..knowledge import formulas
 from ..knowledge.formulas import MIB, Shape
 from ..knowledge.loader import Knowledge
+from ..report.messages import Words
 
 if TYPE_CHECKING:
     from ..knowledge.names import GpuNames
@@ -160,13 +161,19 @@ def _shape(row: Mapping[str, Scalar]) -> Shape | None:
     names = ("layers", "hidden", "heads", "kv_heads", "head_dim", "intermediate", "vocab")
     if any(name not in row for name in names):
         return None
-    numbers = [int(row[name]) for name in names]
+    layers, hidden, heads, kv_heads, head_dim, intermediate, vocab = (int(row[name]) for name in names)
     return Shape(
-        int(row["params_m"]) * 10**6,
-        *numbers,
-        bool(row.get("gated")),
-        bool(row.get("tied")),
-        int(row.get("kv_width", 0)),
+        params=int(row["params_m"]) * 10**6,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        intermediate=intermediate,
+        vocab=vocab,
+        gated=bool(row.get("gated")),
+        tied=bool(row.get("tied")),
+        kv_width=int(row.get("kv_width", 0)),
     )
 
 
@@ -190,6 +197,9 @@ def read_request(facts: Sequence[Fact], knowledge: Knowledge) -> Request:
     if not ({"question_asked"} & kinds or PLAN_GOAL in goals) or _about_trouble(facts, kinds, knowledge):
         return Request()
     request = Request(numbers={str(f.fields["kind"]): int(f.fields["number"]) for f in said if "number" in f.fields})
+    for fact in facts:
+        if fact.type == "cpu" and "cores" in fact.fields:
+            request.numbers.setdefault("cpu_cores", int(fact.fields["cores"]))
     for name in ("method", "task", "quantization", "optimizer", "dtype", "shard"):
         if name in goals:
             kinds |= {s.kind for s in knowledge.phrases.said(f"{name.replace('dtype', '')} {goals[name]}".strip())}
@@ -198,7 +208,7 @@ def read_request(facts: Sequence[Fact], knowledge: Knowledge) -> Request:
     request.machine = _machine(facts, said, knowledge, known)
     request.model = _model(goals, said, known)
     request.budget = _budget(request, goals)
-    request.options = _options(request, facts, goals, said, knowledge, known)
+    request.options = _options(request, facts, goals, knowledge, known)
     if request.options:
         request.machine = ()
     _settings(request, goals, known)
@@ -286,7 +296,6 @@ def _options(
     request: Request,
     facts: Sequence[Fact],
     goals: Mapping[str, str],
-    said: Sequence[Fact],
     knowledge: Knowledge,
     known: Tables,
 ) -> tuple[Card, ...]:
@@ -367,15 +376,19 @@ def _topics(request: Request, explicit: bool) -> tuple[str, ...]:
         )
         if kind in kinds and ready
     ]
+    if explicit:
+        several = len({c.product for c in request.machine}) > 1
+        topics += ["mixed"] if several and "mixed" not in topics else []
+        topics += ["power"] if "psu_w" in request.numbers and request.machine and "power" not in topics else []
+        topics += ["workers"] if "cpu_cores" in request.numbers and "workers" not in topics else []
     if request.options:
         topics.append("choice" if not request.budget and "asks_budget" not in kinds else "purchase")
     asked = explicit or bool(
         kinds & {"asks_feasible", "asks_memory", "wants_training", "wants_inference", "asks_purchase", "asks_place"}
     )
-    if request.model and asked and not request.options and ("mixed" not in topics or "asks_feasible" in kinds):
+    whole = "mixed" not in topics or explicit or "asks_feasible" in kinds
+    if request.model and asked and not request.options and whole:
         topics.append("capacity")
-    if explicit and "psu_w" in request.numbers and request.machine and "power" not in topics:
-        topics.append("power")
     return tuple(topics)
 
 
@@ -414,7 +427,7 @@ def _made(request: Request, known: Tables) -> list[Fact]:
     for card in cards:
         found.append(("plan_card", {"product": card.product, "role": role, "count": card.count, **card.fields}))
     if request.model is not None:
-        groups = [(card,) for card in request.options] or [request.machine]
+        groups: list[tuple[Card, ...]] = [(card,) for card in request.options] or [request.machine]
         methods = list(dict.fromkeys([*request.wanted, *(a for w in request.wanted for a in _ALTERNATIVES[w])]))
         found += [
             ("estimate", estimate(request, request.model, group, method, known))
@@ -457,6 +470,8 @@ def estimate(request: Request, model: Model, cards: Sequence[Card], method: str,
         "option": " + ".join(c.label for c in cards) or "-",
         "model": model.name,
         "method": method,
+        "name_en": Words("en")(f"plan.method.{method}"),
+        "name_zh": Words("zh")(f"plan.method.{method}"),
         "wanted": method in request.wanted,
         "cards": count,
         "need": _gib(sums["value"]),

@@ -91,6 +91,8 @@ class _FixDrawing(Drawing):
             if action.command:
                 root = action.needs_root
                 lines += self.commands("as_root" if root else "run", action.command)
+        for other in mirror_steps(fix):
+            lines += self.commands("mirror", other.command or "")
         lines += self.labelled("risk", fix.risks or ())
         return lines + (self.labelled("undo", [fix.undo]) if fix.undo else [])
 
@@ -175,6 +177,7 @@ class _Script:
         yield from self.labelled("undo", [fix.undo] if fix.undo else [])
         for action in actions(fix, self.platform):
             yield from self.action(action, f"{number}. {fix.title}")
+        yield from self.labelled("mirror", [step.command or "" for step in mirror_steps(fix)])
 
     def action(self, action: Step, title: str) -> Iterator[str]:
         """The command itself, or what a person has to do and a line that waits for it."""

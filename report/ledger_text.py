@@ -1,4 +1,4 @@
-"""The ledger of the guides' claims and the errata, as lines and as JSON documents.
+"""The ledger of the guides' claims, the errata and the check of a newer catalog, as lines and as JSON documents.
 
 May live here: layout and counting. Must not: claims, corrections, wording (those are data).
 """
@@ -15,9 +15,12 @@ from .model import Lang
 
 if TYPE_CHECKING:
     from ..knowledge.ledger import ErrataFile, Line
+    from ..knowledge.updating import Update
 
 COVERAGE_SCHEMA = "gpurules.coverage/1"
 ERRATA_SCHEMA = "gpurules.errata/1"
+UPDATE_SCHEMA = "gpurules.update/1"
+_MAX_LISTED = 8
 
 
 def coverage_lines(
@@ -92,6 +95,37 @@ def errata_document(chosen: Sequence[str], found: ErrataFile, lang: Lang) -> dic
             for claim in chosen
         ],
     }
+
+
+def update_lines(update: Update, lang: Lang) -> Iterator[str]:
+    """What a newer catalog would change, then its faults."""
+    words, catalog = Words(lang), update.catalog
+    key = "update.older" if update.older else "update.dates"
+    yield words(key, catalog=catalog, new=update.new_day, old=update.old_day)
+    for name in ("added", "changed", "removed"):
+        rows = getattr(update, name)
+        if rows:
+            yield words(f"update.{name}", catalog=catalog, n=len(rows), rows=_first(rows))
+    yield from map(str, update.problems)
+
+
+def update_document(update: Update) -> dict[str, Any]:
+    """The same as JSON values."""
+    return {
+        "schema": UPDATE_SCHEMA,
+        "ok": not update.problems and not update.older,
+        "catalog": update.catalog,
+        "retrieved": {"here": update.old_day, "file": update.new_day},
+        "added": list(update.added),
+        "changed": list(update.changed),
+        "removed": list(update.removed),
+        "problems": [str(p) for p in update.problems],
+    }
+
+
+def _first(rows: Sequence[str]) -> str:
+    more = f", … ({len(rows)})" if len(rows) > _MAX_LISTED else ""
+    return ", ".join(rows[:_MAX_LISTED]) + more
 
 
 def _labelled(label: str, text: str, width: int) -> Iterator[str]:

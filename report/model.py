@@ -359,6 +359,7 @@ class RecommendResult(_Model):
     alternatives: tuple[Alternative, ...] = ()
     struck: tuple[Reason, ...] = ()
     assumptions: tuple[str, ...] = ()
+    notes: tuple[str, ...] | None = Field(default=None, description="about the knowledge: old, own, or overtaken")
     verify: str | None = None
     facts: tuple[FactView, ...] = ()
     sources: tuple[Source, ...] = ()

@@ -39,6 +39,7 @@ class _RecommendDrawing(Drawing):
                 self.alternatives(),
                 self.struck(),
                 self.paragraph("assumed", result.assumptions),
+                *(self.paragraph("note", [note]) for note in result.notes or ()),
             ]
         if self.verbose:
             titles = [f"{source.title} {source.url}" for source in result.sources]

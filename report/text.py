@@ -262,6 +262,9 @@ class _ReportDrawing(Drawing):
             lines += self.other_tools(fix)
         if fix.mirror_url:
             lines += self.labelled("mirror", [fix.mirror_url])
+            lines += [
+                line for step in mirror_steps(fix) for line in self.body(self.step_lines(step, self.width - 2 - LABEL))
+            ]
         lines += self.labelled("note", fix.notes or ())
         lines += self.labelled("risk", fix.risks or ())
         lines += self.checked(fix)
@@ -294,6 +297,7 @@ class _ReportDrawing(Drawing):
 
     def other_tools(self, fix: Fix) -> list[str]:
         used = self.steps(fix)
+        used += mirror_steps(fix)
         others = [step for step in fix.steps if self.platform in (None, step.platform) or step.platform == "any"]
         room = self.width - 2 - LABEL
         lines = [line for step in others if step not in used for line in self.step_lines(step, room)]
@@ -418,6 +422,11 @@ def _headline_fix(report: Report) -> Fix | None:
     if not report.findings:
         return None
     return next(iter(_fixes_of(report.findings[0], report)), None)
+
+
+def mirror_steps(fix: Fix) -> list[Step]:
+    """The steps that install from the mirror."""
+    return [step for step in fix.steps if fix.mirror_url and fix.mirror_url in (step.argv or ())]
 
 
 def _fixes_of(finding: Finding, report: Report) -> list[Fix]:

@@ -33,7 +33,10 @@ _FIRST: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("interface", re.compile(r"\bNET/Socket ?: Using \[0\]([\w.-]{1,60}):")),
     ("transport", re.compile(r"\bNCCL INFO Using network (\S.{0,40}?)\s*$")),
     ("transport", re.compile(r"\bNET/(IB|Socket) ?: Using \[\d")),
-    ("channel", re.compile(r"\bNCCL INFO (?:Channel|Ring) [\d/]{1,8} ?: .{0,80}\bvia ([A-Z][A-Za-z0-9]{1,8}(?:/[A-Za-z]{1,12})?)")),
+    (
+        "channel",
+        re.compile(r"\bNCCL INFO (?:Channel|Ring) [\d/]{1,8} ?: .{0,80}\bvia ([A-Z]\w{1,8}(?:/[A-Za-z]{1,12})?)"),
+    ),
     ("plugin", re.compile(r"\bNCCL Plugin:\s{1,20}(\S{1,60})")),
     ("plugin", re.compile(r"\bNET/OFI .{0,60}\b(aws-ofi-nccl)\b")),
     ("plugin", re.compile(r"\bNET/Plugin: Loaded net plugin (\S.{0,40}?) \(v\d")),

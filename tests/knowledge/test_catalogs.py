@@ -147,6 +147,8 @@ def test_builds_without_cuda(shipped: Catalogs) -> None:
     assert row(shipped, "torch_build", build="1.11.0+cpu@macos-arm64").fields["accelerator"] == "cpu"
     rocm = row(shipped, "torch_build", build="2.13.0+rocm7.2@linux-x86_64").fields
     assert str(rocm["targets"]).split()[-1] == "gfx1103"
+    of_build = [t["gfx"] for t in shipped.tables()["build_gfx"] if t["build"] == rocm["build"]]
+    assert " ".join(map(str, of_build)) == rocm["targets"]
     old = row(shipped, "torch_build", build="1.10.0+rocm4.2@linux-x86_64").fields
     assert old["index_url"] == "https://download.pytorch.org/whl/torch_stable.html"
     assert row(shipped, "torch_build", build="2.11.0+cu129@linux-x86_64").fields["torchaudio"] == "2.11.0"

@@ -47,6 +47,21 @@ def test_info_log_over_infiniband():
     ]
 
 
+@pytest.mark.parametrize(
+    ("via", "channel"),
+    [
+        ("P2P/IPC", "P2P/IPC"),
+        ("P2P/direct pointer", "P2P/direct"),
+        ("SHM/direct/direct", "SHM/direct"),
+        ("SHM", "SHM"),
+        ("NET/IB/0/GDRDMA", "NET/IB"),
+    ],
+)
+def test_what_the_first_channel_goes_by(via, channel):
+    line = f"nodeA:811:830 [0] NCCL INFO Channel 00/0 : 0[1b000] -> 1[43000] via {via}"
+    assert fields_of(facts_of(read, line), "nccl") == [{"channel": channel}]
+
+
 def test_socket_fallback():
     facts = facts_of(
         read,

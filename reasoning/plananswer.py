@@ -1,0 +1,155 @@
+"""From a session with a planning question to the report's plan: verdict, numbers, choices, claims and reasons.
+
+May live here: collecting what the rules of area planning concluded and what the estimates say. Must not: any verdict of
+its own, any figure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from ..facts import Scalar
+from ..report.messages import Words
+from ..report.model import Plan, Reason
+from .planning import Request, read_request
+from .session import Session
+
+# The least favourable verdict of several stands for the whole.
+_ORDER: tuple[Literal["no", "conditional", "yes"], ...] = ("no", "conditional", "yes")
+_PARTS = ("weights", "gradients", "optimizer", "activations", "kv_cache", "context", "margin")
+_LORA = ("lora", "qlora")
+_FULL = ("full", "pretrain")
+_MIB = 1024
+_MAX_REASONS = 12
+
+_Row = Mapping[str, Scalar]
+
+
+def plan_of(session: Session, lang: str) -> Plan | None:
+    """The plan of a session, None where nothing was asked to be planned."""
+    verdicts = [str(row["verdict"]) for row in _rows(session, "plan_verdict")]
+    if not verdicts:
+        return None
+    words = Words(lang)  # type: ignore[arg-type]
+    request = read_request(session.facts, session.knowledge)
+    estimates = _rows(session, "estimate")
+    numbers, ranges = _memory(estimates)
+    for more, spans in (_power(session), _workers(session)):
+        numbers |= more
+        ranges |= spans
+    return Plan(
+        verdict=next(v for v in _ORDER if v in verdicts),
+        choices=tuple(_choices(session, request)),
+        numbers=numbers,
+        ranges=ranges,
+        claims=tuple(sorted({str(row["claim"]) for row in _rows(session, "plan_claim")})),
+        reasons=tuple([*_parts(estimates, words), *_said(session, lang), *_assumed(request, words)][:_MAX_REASONS]),
+    )
+
+
+def _rows(session: Session, type_name: str) -> list[_Row]:
+    return [session.fields(i) for i in session.memory.of_type(type_name)]
+
+
+def _memory(estimates: Sequence[_Row]) -> tuple[dict[str, int | float], dict[str, tuple[float, float]]]:
+    """The memory over all cards, of what was asked and of the usual methods of training."""
+    numbers: dict[str, int | float] = {}
+    ranges: dict[str, tuple[float, float]] = {}
+
+    def note(name: str, row: _Row) -> None:
+        numbers.setdefault(name, _gib(row["total_mib"]))
+        ranges.setdefault(name, (_gib(row["total_low_mib"]), _gib(row["total_high_mib"])))
+
+    for row in _in_order(estimates):
+        if row["wanted"]:
+            note("vram_needed_gib", row)
+        if row["method"] in _FULL:
+            note("full_ft_vram_gib", row)
+        if row["method"] in _LORA:
+            note(f"{row['method']}_vram_gib", row)
+    return numbers, ranges
+
+
+def _in_order(estimates: Sequence[_Row]) -> list[_Row]:
+    """What was asked first; the engine keeps no order."""
+    return sorted(estimates, key=lambda r: (not r["wanted"], str(r["method"]), str(r["option"])))
+
+
+def _power(session: Session) -> tuple[dict[str, int | float], dict[str, tuple[float, float]]]:
+    numbers: dict[str, int | float] = {}
+    ranges: dict[str, tuple[float, float]] = {}
+    for row in _rows(session, "plan_power"):
+        numbers |= {"gpu_power_sum_w": int(row["gpu_sum_w"]), "psu_w_min": int(row["psu_min_w"])}
+        ranges["psu_w_min"] = (int(row["psu_low_w"]), int(row["psu_high_w"]))
+        if "limit_w" in row and int(row["psu_w"]) < int(row["psu_min_w"]):
+            numbers["power_limit_w"] = int(row["limit_w"])
+    return numbers, ranges
+
+
+def _workers(session: Session) -> tuple[dict[str, int | float], dict[str, tuple[float, float]]]:
+    known = [row for row in _rows(session, "plan_workers") if row["cores_known"]]
+    if not known:
+        return {}, {}
+    row = known[0]
+    return {"num_workers": int(row["workers"])}, {"num_workers": (int(row["low"]), int(row["high"]))}
+
+
+def _choices(session: Session, request: Request) -> list[str]:
+    """The options, the least beaten first; cards without a figure to compare come last."""
+    losses = Counter(str(row["loser"]) for row in _rows(session, "plan_beats"))
+    wins = Counter(str(row["winner"]) for row in _rows(session, "plan_beats"))
+    names = [card.product for card in request.options]
+    return sorted(names, key=lambda n: (losses[n] - wins[n], names.index(n)))
+
+
+def _parts(estimates: Sequence[_Row], words: Words) -> list[Reason]:
+    """How the first estimate of each wanted or training method is made up."""
+    reasons: dict[str, Reason] = {}
+    for row in _in_order(estimates):
+        method = str(row["method"])
+        if method in reasons:
+            continue
+        parts = [
+            words("plan.part", name=words(f"plan.part.{part}"), size=_shown(row[f"{part}_mib"]))
+            for part in _PARTS
+            if int(row[f"{part}_mib"]) > 0
+        ]
+        low, high = (_shown(row[f"{end}_mib"]) for end in ("low", "high"))
+        reasons[method] = Reason(
+            text=words(
+                "plan.parts", method=words(f"plan.method.{method}"), parts=words("list.and").join(parts),
+                need=str(row["need"]), low=low, high=high,
+            )
+        )  # fmt: skip
+    return list(reasons.values())
+
+
+def _said(session: Session, lang: str) -> list[Reason]:
+    """The sentences of the rules that compare options."""
+    found: dict[str, Reason] = {}
+    for row in session.memory.of_type("plan_beats"):
+        firing = session.because(row)
+        if firing is not None:
+            text = session.rule_text(firing.rule, "because", session.bindings(firing), lang)
+            found.setdefault(text, Reason(text=text))
+    return list(found.values())[:4]
+
+
+def _assumed(request: Request, words: Words) -> list[Reason]:
+    """What was not said and taken to be usual."""
+    values = {
+        "batch": request.batch,
+        "sequence": request.sequence,
+        "model": request.model.name if request.model else "",
+    }
+    return [Reason(text=words(f"plan.assumed.{name}", **values)) for name in request.assumed if request.model]
+
+
+def _gib(mib: Scalar) -> float:
+    return round(int(mib) / _MIB, 1)
+
+
+def _shown(mib: Scalar) -> str:
+    return f"{int(mib) / _MIB:.1f} GiB"
