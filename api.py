@@ -127,6 +127,7 @@ def diagnose(
     probe: bool | None = None,
     today: date | None = None,
     knowledge: str | PathLike[str] | None = None,
+    mirror: str | None = None,
     max_seconds: float | None = MAX_SECONDS,
     max_bytes: int | None = MAX_BYTES,
 ) -> Report:
@@ -139,6 +140,7 @@ def diagnose(
     probe: look at this machine too. By default only where nothing else is given: `diagnose()` is about this machine.
     today: the day from which the age of the knowledge is reckoned.
     knowledge: a folder whose files are added to the shipped knowledge or replace those of the same name.
+    mirror: the name of a mirror of the PyTorch index to give beside the original, as `--mirror` takes it.
     max_seconds, max_bytes: limits on the work and on all inputs together; None for no limit. The time is looked at
     between steps, so it can be overrun by one step.
 
@@ -148,7 +150,7 @@ def diagnose(
     inputs = _inputs(
         text, facts, reports, question, goals, lang, probe, today, knowledge, _Clock(max_seconds), max_bytes
     )
-    return _own(Report, pipeline.diagnose(inputs))
+    return _own(Report, pipeline.diagnose(replace(inputs, mirror=mirror)))
 
 
 def recommend(
@@ -162,6 +164,7 @@ def recommend(
     lang: Lang = "en",
     probe: bool | None = None,
     knowledge: str | PathLike[str] | None = None,
+    mirror: str | None = None,
     max_seconds: float | None = MAX_SECONDS,
     max_bytes: int | None = MAX_BYTES,
 ) -> Recommendation:
@@ -172,7 +175,7 @@ def recommend(
     if os is not None and os not in _SYSTEMS:
         raise InputError(f"os: {os!r} is none of {', '.join(_SYSTEMS)}")
     inputs = _inputs(text, facts, reports, None, goals, lang, probe, None, knowledge, _Clock(max_seconds), max_bytes)
-    inputs = replace(inputs, os=os, target_python=None if python is None else _text("python", python))
+    inputs = replace(inputs, mirror=mirror, os=os, target_python=None if python is None else _text("python", python))
     return _own(Recommendation, pipeline.recommend(inputs))
 
 

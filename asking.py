@@ -58,7 +58,7 @@ class Conversation:
         self.tell = tell
         self.drawing = drawing
         self.keep = keep
-        self.words = Words(dialogue.lang)  # type: ignore[arg-type]
+        self.words = Words(dialogue.lang)
         self.sayer = Sayer(dialogue.knowledge, dialogue.lang)
         self._interrupted = False
 
@@ -226,7 +226,7 @@ class Exchange:
         self.lines = lines
         self.emit = emit
         self.keep = keep
-        self.words = Words(dialogue.lang)  # type: ignore[arg-type]
+        self.words = Words(dialogue.lang)
 
     def run(self, report: Callable[[], dict[str, Any]]) -> None:
         """Turns until nothing is worth asking or the input ends."""

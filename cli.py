@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from . import pipeline
     from .reasoning.dialogue import Dialogue
     from .report.layout import Look
-    from .report.model import FailOn, Report
+    from .report.model import FailOn, Lang, Report
     from .report.text import Detail
 
 MAX_INPUT = 64 * 1024 * 1024  # bytes of one input file; readers keep less
@@ -45,7 +45,7 @@ class Common:
     """The options that every command takes."""
 
     format: str
-    lang: Literal["en", "zh"]
+    lang: Lang
     engine: Literal["native", "durable", "both"]
     knowledge: Path | None
     today: date | None
@@ -112,7 +112,7 @@ def common_options(function: _F) -> _F:
         *args: Any,
         format_: str,
         as_json: bool,
-        lang: Literal["en", "zh"] | None,
+        lang: Lang | None,
         engine: Literal["native", "durable", "both"],
         knowledge: Path | None,
         today: datetime | None,
@@ -156,7 +156,7 @@ def common_options(function: _F) -> _F:
     return cast(_F, with_common)
 
 
-def _language(wanted: Literal["en", "zh"] | None, form: str) -> Literal["en", "zh"]:
+def _language(wanted: Lang | None, form: str) -> Lang:
     """The language asked for, else the locale's. Where stdout cannot show Chinese, asking for it means UTF-8."""
     from .report.layout import can_show
     from .report.messages import locale_lang
@@ -322,6 +322,98 @@ def recommend(
     else:
         _emit(render_recommend(result, lang=common.lang, look=_look(), detail=common.detail))
     context.exit(result.exit_status())
+
+
+@cli.command(short_help="Say whether a model, a method and cards go together.")
+@_input_options
+@click.option("--question", metavar="TEXT", help="What you want to know, in your words; options add to it.")
+@click.option("--model", metavar="NAME", help="A model of the catalog, such as Llama-3.1-8B.")
+@click.option(
+    "--params-b", metavar="N", type=click.FloatRange(0.001, 99_999), help="Its billions of parameters instead."
+)
+@click.option(
+    "--method",
+    type=click.Choice(["full", "lora", "qlora", "pretrain", "inference"]),
+    help="What is to be done with it.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["mixed", "fp32", "pure-bf16", "int8", "int4"]),
+    help="Of training (mixed by default), or of the weights of inference (16 bits by default).",
+)
+@click.option("--batch", metavar="N", type=click.IntRange(1, 100_000), help="Sequences a card, or served at once.")
+@click.option("--seq", metavar="N", type=click.IntRange(1, 10_000_000), help="Tokens of a sequence.")
+@click.option(
+    "--optimizer", type=click.Choice(["adamw", "adamw8bit", "sgd", "adafactor", "lion"]), help="AdamW by default."
+)
+@click.option(
+    "--shard", type=click.Choice(["full", "none"]), help="Divide the state among the cards (default), or not (DDP)."
+)
+@click.option("--gpu", "gpus", multiple=True, metavar="CARDS", help='Cards of the machine: "2x RTX 3090". Repeatable.')
+@click.option("--option", "options", multiple=True, metavar="CARD", help="A card to choose from. Repeatable.")
+@click.option("--budget", metavar="N", type=click.IntRange(1, 99_999_999), help="What may be spent on a card.")
+@click.option("--currency", type=click.Choice(["USD", "CNY"]), default="USD", show_default=True, help="Of the budget.")
+@click.option("--use", metavar="TEXT", help="What the cards are for, in words: training, inference ...")
+@click.option("--psu-w", metavar="N", type=click.IntRange(1, 100_000), help="Watts of the power supply.")
+@click.option("--cores", metavar="N", type=click.IntRange(1, 4096), help="Processor cores, for the DataLoader.")
+@click.option("--probe/--no-probe", default=False, help="Plan for the GPUs of this machine.")
+@click.option("--no-save", is_flag=True, help="Do not keep the report for `gpurules why`.")
+@common_options
+@click.pass_context
+def plan(
+    context: click.Context,
+    /,
+    *,
+    reports: tuple[str, ...],
+    facts: tuple[str, ...],
+    question: str | None,
+    gpus: tuple[str, ...],
+    options: tuple[str, ...],
+    probe: bool,
+    no_save: bool,
+    common: Common,
+    **wishes: Any,
+) -> None:
+    """Say whether a model and method fit on cards, which card to take, and whether the power supply suffices.
+
+    \b
+    gpurules plan --model Llama-3.1-8B --method full --gpu "2x RTX 3090"
+    gpurules plan --params-b 13 --method inference --option "RTX 3090" --option "RTX 4060 Ti 16GB"
+    gpurules plan --gpu "2x RTX 4090" --psu-w 1000
+    gpurules plan --question "Which card runs a 14B model for 800 USD?"
+
+    Exit status 0 for yes, 1 for anything else.
+    """
+    from .report.text import render_text
+
+    inputs = _inputs(common, reports, facts, question=question, probe=probe)
+    with _pipeline() as pipeline:
+        report = pipeline.plan(inputs, _wishes(wishes, options), gpus)
+    if not no_save:
+        _save(report, common)
+    if common.format == "json":
+        _emit(report.to_json(ascii_only=not _utf8()) + "\n")
+    else:
+        _emit(render_text(report, lang=common.lang, look=_look(), detail=common.detail))
+    context.exit(int(report.plan is None or report.plan.verdict != "yes"))
+
+
+# What the options of `plan` are called as goals, and the words that the phrase catalog knows for their values.
+_WISHES = {"params_b": "model_params_b", "precision": "dtype", "batch": "batch_size", "seq": "context_length",
+           "use": "task", "cores": "cpu_cores"}  # fmt: skip
+_IN_WORDS = {"full": "full fine-tuning", "mixed": "mixed precision", "pure-bf16": "pure bf16", "none": "ddp",
+             "adamw8bit": "adamw_8bit"}  # fmt: skip
+
+
+def _wishes(values: dict[str, Any], options: Sequence[str]) -> dict[str, str]:
+    """The options of `plan` as goals."""
+    given = {name: value for name, value in values.items() if value is not None}
+    if "budget" not in given:
+        given.pop("currency", None)
+    if given.get("shard") == "full":
+        given["shard"] = "fsdp"
+    wishes = {_WISHES.get(name, name): _IN_WORDS.get(str(value), str(value)) for name, value in given.items()}
+    return wishes | ({"options": ", ".join(options)} if options else {})
 
 
 _in_option = click.option(

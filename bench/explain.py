@@ -12,6 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 from gpurules import pipeline
 
@@ -53,16 +54,16 @@ def main() -> None:
     for name, told in MACHINES.items():
         inputs = pipeline.Inputs(facts=[("machine.yaml", facts_of(*told))])
         report = pipeline.diagnose(inputs)
-        session = seconds(lambda i=inputs: pipeline.diagnose(i), rounds)  # type: ignore[misc]
+        session = seconds(partial(pipeline.diagnose, inputs), rounds)
         asked: dict[str, list[Callable[[], object]]] = {
-            "why": [lambda r=report, t=t: pipeline.why(r, t, "en") for t in ("1", "recommendation")],
+            "why": [partial(pipeline.why, report, t, "en") for t in ("1", "recommendation")],
             "why-not": [
-                lambda r=report, t=target: pipeline.why_not(r, t, "en")  # type: ignore[misc]
+                partial(pipeline.why_not, report, target, "en")
                 for target in ("torch==2.15.0", "torch>=2.15", "driver_too_old_for_wheel", "dkms_not_built_for_kernel")
             ],
-            "what-if": [lambda r=report: pipeline.what_if(r, ["driver=620", "torch=2.15.0+cu132"], "en")],
+            "what-if": [partial(pipeline.what_if, report, ["driver=620", "torch=2.15.0+cu132"], "en")],
             "how-to": [
-                lambda r=report, g=goal: pipeline.how_to(r, g, "en")  # type: ignore[misc]
+                partial(pipeline.how_to, report, goal, "en")
                 for goal in ("torch>=2.15", "torch==2.15.0+cu132", "torch==2.13.0+cu126")
             ],
         }

@@ -219,7 +219,8 @@ class _Writer:
     # -- the function -----------------------------------------------------------------------------------------------
 
     def build(self) -> Match:
-        source: Source = {"collect": "static", "cached": "session"}.get(self.plan.mode, "both")  # type: ignore[assignment]
+        sources: dict[str, Source] = {"collect": "static", "cached": "session"}
+        source = sources.get(self.plan.mode, "both")
         self.check_negs(source)
         if self.plan.mode == "cached" or not self.types:
             rows = "".join(f"p{i}, " for i in range(len(self.types)))

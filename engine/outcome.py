@@ -141,13 +141,13 @@ class _Search:
         for bound in partial:
             rows: Sequence[int] = known
             if key is not None:
-                other = self._other(key, bound)
+                other = self.other(key, bound)
                 rows = index.get(encode_value(other), ()) if other is not None else ()
             for i in rows:
                 if (
                     i not in bound
                     and (key is None or self._passes(pattern, i))
-                    and all(holds(j.op, self._get(i, j.field), self._other(j, bound)) for j in pattern.joins)
+                    and all(holds(j.op, self.get(i, j.field), self.other(j, bound)) for j in pattern.joins)
                 ):
                     grown.append((*bound, i))
                     if len(grown) == MAX_PARTIAL:
@@ -200,21 +200,21 @@ class _Search:
 
     def _verdicts(self, i: int, pattern: Pattern, bound: tuple[int, ...]) -> Iterator[tuple[Test | Join, bool | None]]:
         for test in pattern.tests:
-            yield test, holds(test.op, self._get(i, test.field), test.value)
+            yield test, holds(test.op, self.get(i, test.field), test.value)
         for join in pattern.joins:
-            yield join, holds(join.op, self._get(i, join.field), self._other(join, bound))
+            yield join, holds(join.op, self.get(i, join.field), self.other(join, bound))
 
     def _unknown(self, i: int, condition: Test | Join, bound: tuple[int, ...]) -> tuple[int, str]:
         """The row and field that is unknown in a condition."""
-        if isinstance(condition, Join) and self._get(i, condition.field) is not None:
+        if isinstance(condition, Join) and self.get(i, condition.field) is not None:
             return bound[self.numbers[condition.alias]], condition.other
         return i, condition.field
 
-    def _get(self, i: int, field: str) -> Scalar | None:
+    def get(self, i: int, field: str) -> Scalar | None:
         return self.memory.rows[i][1].get(field)
 
-    def _other(self, join: Join, bound: tuple[int, ...]) -> Scalar | None:
-        return self._get(bound[self.numbers[join.alias]], join.other)
+    def other(self, join: Join, bound: tuple[int, ...]) -> Scalar | None:
+        return self.get(bound[self.numbers[join.alias]], join.other)
 
 
 class _Near:
@@ -227,13 +227,13 @@ class _Near:
         self.index: dict[Any, list[int]] = {}
         if self.key is not None and len(self.rows) > MAX_NEAR:
             for i in self.rows:
-                value = search._get(i, self.key.field)
+                value = search.get(i, self.key.field)
                 self.index.setdefault(None if value is None else encode_value(value), []).append(i)
 
     def around(self, bound: tuple[int, ...]) -> Sequence[int]:
         """All rows of a small type; of a large one those that the first equal join names, or the first ones."""
         if self.key is not None and self.index:
-            value = self.search._other(self.key, bound)
+            value = self.search.other(self.key, bound)
             named = [*self.index.get(None, ()), *(self.index.get(encode_value(value), ()) if value is not None else ())]
             if named:
                 return named[:MAX_NEAR]

@@ -134,11 +134,11 @@ class _Checks:
                     else:
                         self.named(unit, f"{field}.needs", "type", example["needs"], self.vocabulary.types)
 
-    def fact(self, unit: Unit, field: str, fact: Mapping[str, Mapping[str, Scalar]], kinds: Collection[str]) -> None:
+    def fact(self, unit: Unit, field: str, fact: Mapping[str, Mapping[str, Scalar]], kinds: Sequence[str]) -> None:
         """A fact as examples and effects state it: known type, fields and values."""
         for type_name, fields in fact.items():
             known = [name for name, spec in self.vocabulary.types.items() if spec.kind in kinds]
-            self.named(unit, f"{field}.{type_name}", f"{kinds[0]} type", type_name, known)  # type: ignore[index]
+            self.named(unit, f"{field}.{type_name}", f"{kinds[0]} type", type_name, known)
             if type_name not in known:
                 continue
             for name, value in fields.items():

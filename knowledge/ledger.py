@@ -158,7 +158,8 @@ class Ledger:
     # --- one claim ---------------------------------------------------------------------------------------------------
 
     def _line(self, claim: str, entry: Claim) -> Line:
-        found, missing = list(self._named.get(claim, ())), []
+        found: list[str] = list(self._named.get(claim, ()))
+        missing: list[str] = []
         for where in entry.where:
             name, there = self._carrier(where)
             (found if there else missing).append(name)

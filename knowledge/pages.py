@@ -1,6 +1,6 @@
 """The rules as pages for people; `python -m gpurules.knowledge.pages docs/rules` writes them anew.
 
-May live here: turning rule files into Markdown, a page an area and one that lists the areas. Must not: anything that the
+May live here: turning rule files into Markdown, a page an area and one that lists them. Must not: anything that the
 rules do not say.
 """
 

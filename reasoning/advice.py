@@ -10,15 +10,20 @@ from collections.abc import Collection, Iterable
 
 from ..facts import Fact
 from ..knowledge.loader import Knowledge
-from ..report.model import Advice
+from ..report.model import Advice, Lang
 
 MAX_ADVICE = 6
+# Beside a fault only what is nearest: the fault comes first.
+MAX_BESIDE_FAULTS = 2
 
 
 def advise(
-    knowledge: Knowledge, question: str | None, facts: Iterable[Fact], causes: Collection[str], lang: str
+    knowledge: Knowledge, question: str | None, facts: Iterable[Fact], causes: Collection[str], lang: Lang
 ) -> tuple[Advice, ...]:
-    """The fitting advice: what a word of the question asks for comes first, then what was said, then what was found."""
+    """The fitting advice: what a word of the question asks for comes first, then what was said, then what was found.
+
+    causes: of the findings.
+    """
     said = {str(f.fields.get("kind")) for f in facts if f.type == "statement"}
     chosen: list[tuple[int, str]] = []
     for key, entry in knowledge.advice.items():
@@ -28,7 +33,8 @@ def advise(
             chosen.append((1, key))
         elif not set(entry["causes"]).isdisjoint(causes):
             chosen.append((2, key))
-    best = sorted(chosen, key=lambda c: c[0])[:MAX_ADVICE]
+    faults = any(knowledge.causes.get(c, {}).get("severity") != "info" for c in causes)
+    best = sorted(chosen, key=lambda c: c[0])[: MAX_BESIDE_FAULTS if faults else MAX_ADVICE]
     return tuple(
         Advice(
             id=key, text=knowledge.advice[key]["text"][lang], sources=tuple(knowledge.advice[key]["sources"]) or None

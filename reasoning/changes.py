@@ -15,6 +15,7 @@ from ..engine.ir import Ref
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.problems import did_you_mean
+from ..report.model import Lang
 from .fixes import Offer, applied, offers
 from .session import Session, fill, slots
 
@@ -36,7 +37,7 @@ class Change:
         head = f"{self.name}:{self.part}" if self.part else self.name
         return f"{head}={self.value}" if self.value else head
 
-    def title(self, session: Session, lang: str) -> str:
+    def title(self, session: Session, lang: Lang) -> str:
         """What it is, in words; of a fix its own title with the values in it."""
         entry = session.knowledge.changes[self.name]
         if entry["fixes"]:
@@ -44,7 +45,7 @@ class Change:
             return fill(text, offer_of(session, self.part).bindings)
         return str(entry["title"][lang]).format(value=self.value, part=self.part)
 
-    def risk(self, knowledge: Knowledge, lang: str) -> str:
+    def risk(self, knowledge: Knowledge, lang: Lang) -> str:
         """What it costs or may break; empty where nothing is known."""
         entry = knowledge.changes[self.name]
         told = knowledge.fixes[self.part].get("risks", entry) if entry["fixes"] else entry.get("risk", {})

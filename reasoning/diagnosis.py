@@ -21,11 +21,14 @@ from ..report.model import (
     Finding,
     Fix,
     FixPlan,
+    Lang,
     ProvenanceView,
     Reason,
     Report,
     Severity,
     Source,
+    Verdict,
+    Verified,
 )
 from . import gaps
 from .causes import WORDS, Ranked, rank
@@ -68,7 +71,7 @@ def symptoms_of(session: Session) -> list[str]:
 class Diagnosis:
     """Builds the report of one session."""
 
-    def __init__(self, session: Session, lang: str) -> None:
+    def __init__(self, session: Session, lang: Lang) -> None:
         self.session = session
         self.knowledge = session.knowledge
         self.lang = lang
@@ -172,7 +175,8 @@ class Diagnosis:
             data = self.knowledge.fixes[offer.fix]
             if not entry.is_finding and data["kind"] != "check":
                 continue
-            verified, note = "not_applicable", None
+            verified: Verified = "not_applicable"
+            note: str | None = None
             chosen: Offer | None = offer
             if data["kind"] == "cure":
                 if "not_simulable" in data:
@@ -209,7 +213,7 @@ class Diagnosis:
         return shown, together
 
     def _in_plan(self, finding: Finding, plan: FixPlan) -> list[Fix]:
-        words = Words(self.lang)  # type: ignore[arg-type]
+        words = Words(self.lang)
         return [
             step.instance.model_copy(
                 update={"finding": finding.id, "verified_note": words("fix_plan.together", number=number)}
@@ -222,11 +226,11 @@ class Diagnosis:
 
     def report(self, **extra: Any) -> Report:
         """The whole report; `extra` fills fields that the session does not know (what was read, notes)."""
-        words = Words(self.lang)  # type: ignore[arg-type]
+        words = Words(self.lang)
         found = self.confident()
         open_symptoms = self.unexplained(found)
         strange = self.unknown_errors()
-        verdict = self._verdict(found, open_symptoms, strange)
+        verdict = self.verdict()
         entries = [
             *(found if verdict != "unknown" or any(r.cause in self.errors for r in found) else []),
             *(self._candidates(open_symptoms) if open_symptoms else []),
@@ -247,10 +251,10 @@ class Diagnosis:
             schema="gpurules.report/1",
             version=__version__,
             knowledge_version=self.knowledge.version,
-            lang=self.lang,  # type: ignore[arg-type]
-            verdict=verdict,  # type: ignore[arg-type]
+            lang=self.lang,
+            verdict=verdict,
             summary=self._summary(verdict, findings, open_symptoms, strange, words),
-            platform=self._platform(),
+            platform=self.platform(),
             findings=tuple(findings),
             fixes=tuple(fixes),
             plan=answer,
@@ -265,7 +269,7 @@ class Diagnosis:
             facts=facts,
             derivations=derivations,
             sources=self._sources(findings, fixes),
-            assumptions=self._assumptions(),
+            assumptions=self.assumptions(),
             checked=Checked(
                 rules=len(self.knowledge.rules),
                 domains=tuple(sorted({f.type for f in self.session.facts} - {"coverage"})),
@@ -273,12 +277,12 @@ class Diagnosis:
             **extra,
         )
 
-    def _verdict(self, found: Sequence[Ranked], open_symptoms: Sequence[str], strange: Sequence[Fact]) -> str:
+    def verdict(self) -> Verdict:
+        """Problems where a finding is grave; unknown where something is unexplained or nothing was found."""
+        found = self.confident()
         if any(r.cause in self.errors for r in found):
             return "problems"
-        if open_symptoms or strange or not found:
-            return "unknown"
-        return "ok"
+        return "unknown" if not found or self.unexplained(found) or self.unknown_errors() else "ok"
 
     def _candidates(self, open_symptoms: Sequence[str]) -> list[Ranked]:
         """Causes that compete for the symptoms that nothing explains."""
@@ -295,7 +299,7 @@ class Diagnosis:
 
     def _summary(
         self,
-        verdict: str,
+        verdict: Verdict,
         findings: Sequence[Finding],
         open_symptoms: Sequence[str],
         strange: Sequence[Fact],
@@ -310,13 +314,14 @@ class Diagnosis:
             return words("summary.no_rule", error=str(strange[0].fields.get("text", ""))[:160])
         return words("summary.nothing_to_judge")
 
-    def _platform(self) -> str | None:
+    def platform(self) -> str | None:
+        """The system that the session is about, unless it is only assumed."""
         if self.session.rows("wsl_known"):
             return "wsl"
         told = [str(self.session.fields(i)["os"]) for i in self.session.memory.of_type("platform")]
-        return told[0] if told and not self._assumptions() else None
+        return told[0] if told and not self.assumptions() else None
 
-    def _assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[str, ...]:
         """The sentences of the rules that concluded something by default."""
         texts: dict[str, None] = {}
         for rule_id, data in self.knowledge.rules.items():
@@ -329,7 +334,7 @@ class Diagnosis:
 
     def conflicts(self) -> list[str]:
         """Where two sources contradict each other on a version or a GPU's name."""
-        words = Words(self.lang)  # type: ignore[arg-type]
+        words = Words(self.lang)
         lines = []
         for fact in self.session.facts:
             if fact.type != "conflict":

@@ -16,7 +16,7 @@ from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.phrases import read_question
 from ..report.messages import Words
-from ..report.model import Report
+from ..report.model import Lang, Report
 from .diagnosis import Diagnosis
 from .gain import State, Weighed, best, facts_of, questions
 from .session import Engine, Session
@@ -119,7 +119,7 @@ class Dialogue:
         self,
         knowledge: Knowledge,
         facts: Sequence[Fact] = (),
-        lang: str = "en",
+        lang: Lang = "en",
         *,
         read: Reader | None = None,
         engine: Engine | None = None,
@@ -130,7 +130,7 @@ class Dialogue:
         self.turns: list[Turn] = []
         self._read = read or self._phrases
         self._engine = engine
-        self._words = Words(lang)  # type: ignore[arg-type]
+        self._words = Words(lang)
 
     # --- questions and answers --------------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class Dialogue:
         cls,
         knowledge: Knowledge,
         data: Any,
-        lang: str | None = None,
+        lang: Lang | None = None,
         *,
         read: Reader | None = None,
         engine: Engine | None = None,
@@ -270,7 +270,7 @@ class Dialogue:
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise ValueError(f"no {SCHEMA}")
         try:
-            chosen = lang or str(data["lang"])
+            chosen: Lang = lang or data["lang"]
             if chosen not in ("en", "zh"):
                 raise ValueError("lang")
             given = [*_facts_from_json(knowledge, data["facts"]), *more]

@@ -12,7 +12,7 @@ from typing import Any
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.functions import compute
 from ..knowledge.loader import Knowledge
-from ..report.model import Effect, Fix, Step
+from ..report.model import Effect, Fix, Lang, Step, Verified
 from ..report.quoting import quoted
 from .causes import Ranked
 from .session import Bindings, Session, fill
@@ -46,7 +46,7 @@ def offers(session: Session, cause: str) -> list[Offer]:
     return sorted(found.values(), key=lambda o: (order[o.fix]["order"], o.fix))
 
 
-def present(offer: Offer, session: Session, finding: str, lang: str, verified: str, note: str | None) -> Fix:
+def present(offer: Offer, session: Session, finding: str, lang: Lang, verified: Verified, note: str | None) -> Fix:
     """The fix as the report shows it."""
     data = session.knowledge.fixes[offer.fix]
     text = _Filler(offer, lang)
@@ -163,7 +163,7 @@ def _states(fact: Fact, other: Fact) -> bool:
 class _Filler:
     """Fills the texts of one offer."""
 
-    def __init__(self, offer: Offer, lang: str) -> None:
+    def __init__(self, offer: Offer, lang: Lang) -> None:
         self.offer = offer
         self.lang = lang
 
@@ -198,7 +198,7 @@ class _Filler:
         return self.offer.bindings.get(alias, {}).get(field.replace(".", "__"))
 
 
-def _step(data: Mapping[str, Any], text: _Filler, lang: str) -> Step:
+def _step(data: Mapping[str, Any], text: _Filler, lang: Lang) -> Step:
     words = [w for item in data["run"] if (w := text.optional(item)) is not None]
     return Step(
         platform=data["platform"],
@@ -211,7 +211,7 @@ def _step(data: Mapping[str, Any], text: _Filler, lang: str) -> Step:
     )
 
 
-def _verify(data: Mapping[str, Any], text: _Filler, lang: str) -> str | None:
+def _verify(data: Mapping[str, Any], text: _Filler, lang: Lang) -> str | None:
     if data["verify_run"]:
         return quoted([text.fill(w) for w in data["verify_run"]], "any")
     return text.fill(data["verify"][lang]) if "verify" in data else None

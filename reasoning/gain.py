@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from ..facts import Fact, Provenance, Scalar
-from ..report.model import Question
+from ..report.model import Lang, Question
 from .causes import Ranked, contest, rank, scores
 from .diagnosis import evidence_of, priors_of
 from .fixes import offers, present
@@ -114,7 +114,7 @@ def best(before: State, skip: Iterable[str] = ()) -> list[Weighed]:
     return sorted(found, key=lambda w: (-w.gain * (COMMAND_BONUS if w.data.get("command") else 1), w.slug))
 
 
-def questions(weighed: Sequence[Weighed], causes: Iterable[str], lang: str) -> tuple[Question, ...]:
+def questions(weighed: Sequence[Weighed], causes: Iterable[str], lang: Lang) -> tuple[Question, ...]:
     """The first of the questions as a report lists them, with the answers that can be chosen."""
     named = tuple(causes)
     return tuple(

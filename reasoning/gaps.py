@@ -12,7 +12,7 @@ from ..engine.ir import Pattern, Rule
 from ..engine.outcome import Outcome, outcome
 from ..engine.truth import holds
 from ..facts import Scalar
-from ..report.model import NotChecked, Question
+from ..report.model import Lang, NotChecked, Question
 from .session import Session
 
 # The field of an observed fact that is free text: two facts that differ in it alone say the same.
@@ -69,7 +69,7 @@ class Gaps:
         return self._missing[type_name]
 
 
-def not_checked(session: Session, lang: str) -> tuple[NotChecked, ...]:
+def not_checked(session: Session, lang: Lang) -> tuple[NotChecked, ...]:
     """What nobody looked at, by the question that would tell, with the rules that wait for it."""
     knowledge = session.knowledge
     rules = [
@@ -102,7 +102,7 @@ def _passes(session: Session, row: int, pattern: Pattern) -> bool:
     return all(holds(t.op, fields.get(t.field), t.value) for t in pattern.tests)
 
 
-def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], lang: str) -> tuple[Question, ...]:
+def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], lang: Lang) -> tuple[Question, ...]:
     """The questions of those ids that the facts do not answer yet."""
     known = {f.type for f in session.facts}
     asked = []

@@ -11,12 +11,12 @@ order of their cost; a set that contains a working one is never looked at, so ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ..report.explanations import HowTo, Way
-from ..report.model import ProofNode
+from ..report.model import Lang, ProofNode
 from ..report.quoting import quoted
 from .builds import BuildSpec
 from .changes import Change, added_types, after_changes, changeable, concluded_values, values_in
@@ -55,7 +55,7 @@ class Goal:
     cause: str = ""
 
 
-def how_to(session: Session, goal: str, lang: str) -> HowTo | None:
+def how_to(session: Session, goal: str, lang: Lang) -> HowTo | None:
     """The ways to a goal; None where the text is no goal."""
     wanted = _goal(session, goal)
     return None if wanted is None else _Search(session, wanted, lang).result()
@@ -152,7 +152,7 @@ def _evidence(session: Session, causes: Iterable[str]) -> list[int]:
 class _Search:
     """One search."""
 
-    def __init__(self, session: Session, goal: Goal, lang: str) -> None:
+    def __init__(self, session: Session, goal: Goal, lang: Lang) -> None:
         self.session = session
         self.goal = goal
         self.lang = lang
@@ -291,12 +291,8 @@ class _Search:
         return below
 
     def _with_source(self, type_name: str) -> list[str]:
-        entries: Mapping[str, dict[str, object]] = self.session.knowledge.changes
-        return [
-            n
-            for n, e in entries.items()
-            if e["how_to"] and any(v["type"] == type_name for v in e["values"])  # type: ignore[attr-defined]
-        ]
+        entries = self.session.knowledge.changes.items()
+        return [n for n, e in entries if e["how_to"] and any(v["type"] == type_name for v in e["values"])]
 
     # --- another card ----------------------------------------------------------------------------------------------
 

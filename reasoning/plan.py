@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from ..knowledge.loader import Knowledge
 from ..report.messages import Words
-from ..report.model import FixPlan, Left, PlanStep
+from ..report.model import FixPlan, Lang, Left, PlanStep, Verified
 from .causes import Ranked
 from .fixes import Offer, Simulation, instances, offers, present, simulate
 from .session import Session
@@ -67,7 +67,7 @@ class Planner:
     judge: Callable[[Session], Iterable[Ranked]]
     errors: frozenset[str]
     findings: Mapping[str, str]
-    lang: str
+    lang: Lang
     _sessions: int = field(default=0, init=False)
 
     def plan(self) -> FixPlan | None:
@@ -144,7 +144,8 @@ class Planner:
 
     def _step(self, move: _Move) -> PlanStep:
         offer, knowledge = move.offer, self.session.knowledge
-        verified, note = "simulated", None
+        verified: Verified = "simulated"
+        note: str | None = None
         if not move.simulated:
             verified, note = "not_simulable", knowledge.fixes[offer.fix]["not_simulable"][self.lang]
         finding = self.findings.get(offer.cause, "")
@@ -156,12 +157,12 @@ class Planner:
             because=knowledge.causes[offer.cause]["title"][self.lang],
             stage=stage_of(offer.fix, knowledge)[0],
             clears=tuple(gone),
-            verified=verified,  # type: ignore[arg-type]
+            verified=verified,
             instance=present(offer, move.session, finding, self.lang, verified, note),
         )
 
     def _left(self, cause: str, start: _State, end: _State) -> Left:
-        words = Words(self.lang)  # type: ignore[arg-type]
+        words = Words(self.lang)
         return Left(finding=self.findings.get(cause, cause), reason=self._reason(cause, start, end, words))
 
     def _reason(self, cause: str, start: _State, end: _State, words: Words) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ..facts import Scalar
 from ..report.messages import Words
-from ..report.model import Plan, Reason
+from ..report.model import Lang, Plan, Reason
 from .planning import Request, read_request
 from .session import Session
 
@@ -27,12 +27,12 @@ _MAX_REASONS = 12
 _Row = Mapping[str, Scalar]
 
 
-def plan_of(session: Session, lang: str) -> Plan | None:
+def plan_of(session: Session, lang: Lang) -> Plan | None:
     """The plan of a session, None where nothing was asked to be planned."""
     verdicts = [str(row["verdict"]) for row in _rows(session, "plan_verdict")]
     if not verdicts:
         return None
-    words = Words(lang)  # type: ignore[arg-type]
+    words = Words(lang)
     request = read_request(session.facts, session.knowledge)
     estimates = _rows(session, "estimate")
     numbers, ranges = _memory(estimates)
@@ -100,7 +100,7 @@ def _choices(session: Session, request: Request) -> list[str]:
     """The options, the least beaten first; cards without a figure to compare come last."""
     losses = Counter(str(row["loser"]) for row in _rows(session, "plan_beats"))
     wins = Counter(str(row["winner"]) for row in _rows(session, "plan_beats"))
-    names = [card.product for card in request.options]
+    names = [card.label for card in request.options]
     return sorted(names, key=lambda n: (losses[n] - wins[n], names.index(n)))
 
 
@@ -126,7 +126,7 @@ def _parts(estimates: Sequence[_Row], words: Words) -> list[Reason]:
     return list(reasons.values())
 
 
-def _said(session: Session, lang: str) -> list[Reason]:
+def _said(session: Session, lang: Lang) -> list[Reason]:
     """The sentences of the rules that compare options."""
     found: dict[str, Reason] = {}
     for row in session.memory.of_type("plan_beats"):

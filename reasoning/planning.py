@@ -30,11 +30,12 @@ _TRAINING = ("full", "pretrain", "lora", "qlora")
 _ALTERNATIVES = {"full": ("lora", "qlora"), "pretrain": (), "lora": ("qlora",), "qlora": (),
                  "inference": ("inference_int8", "inference_int4"), "inference_int8": ("inference_int4",),
                  "inference_int4": ()}  # fmt: skip
+_NO_ADAPTERS = ("vision",)
 _WEIGHTS = {"lora": "weights_16bit", "qlora": "weights_nf4", "inference": "weights_16bit",
             "inference_int8": "weights_8bit", "inference_int4": "weights_4bit"}  # fmt: skip
 _PREFILL = 2048  # tokens that a server works on at a time
 _OPTIMIZERS = ("adamw8bit", "adafactor", "lion", "sgd")
-_UNNAMED = re.compile(r"[A-Za-z][\w.\-]*\d[\w.\-]*\b", re.ASCII)
+_UNNAMED = re.compile(r"\b[A-Z]{2,} \d{3,5}\b|\b[A-Za-z][\w.\-]*\d[\w.\-]*\b", re.ASCII)
 # What one thing said of itself is not a name: sizes, units, precisions.
 _NO_NAME = re.compile(r"(?:fp|bf|int|tf|nf|cu|q|rocm|sm_?|ddr|gddr|hbm|pcie|v|gen|python|x)[\d.]+\w*\Z", re.IGNORECASE)
 _GIB = 1024
@@ -236,8 +237,17 @@ def _machine(facts: Sequence[Fact], said: Sequence[Fact], knowledge: Knowledge, 
             )
             for (product, _), group in found.items()
         )
-    named = [f for f in said if f.fields["kind"] == "gpu_mentioned"]
+    # "预算 8000 元": a bare number that is a sum of money is no model number.
+    sums = {
+        str(f.fields["number"]) for f in said if str(f.fields["kind"]).startswith("budget") and "number" in f.fields
+    }
+    named = [f for f in said if f.fields["kind"] == "gpu_mentioned" and not sums & set(str(f.fields["detail"]).split())]
     cards = [_card(str(f.fields["detail"]), int(f.fields.get("number", 1)), known, {}) for f in named]
+    stated = next(
+        (int(f.fields["number"]) for f in said if f.fields["kind"] == "vram_stated" and "number" in f.fields), 0
+    )
+    if not cards and stated:
+        return (Card(f"{stated} GB", 1, {"vram_mib": stated * _GIB}),)
     total = next((int(f.fields["number"]) for f in said if f.fields["kind"] == "gpu_count" and "number" in f.fields), 0)
     if len(cards) == 1 and total > cards[0].count:
         cards = [replace(cards[0], count=total)]
@@ -248,6 +258,10 @@ def _card(product: str, count: int, known: Tables, own: Mapping[str, Scalar]) ->
     row = known.gpus.get(product, {})
     names = ("sm", "vram_mib", "bandwidth_gbs", "tdp_w", "psu_w")
     fields = {name: row[name] for name in names if name in row}
+    members = [r for p, r in known.gpus.items() if p.startswith(f"{product} ") and "vram_mib" in r]
+    if "vram_mib" not in fields and members:
+        # A line's name says no more than that the card is one of its members: the smallest is the safe answer.
+        fields["vram_mib"] = min(int(r["vram_mib"]) for r in members)
     return Card(product, count, fields | dict(own))
 
 
@@ -362,6 +376,8 @@ def _settings(request: Request, goals: Mapping[str, str], known: Tables) -> None
         request.assumed += ["shard"] if request.shard and sum(c.count for c in request.machine) > 1 else []
     if request.model and request.model.typical:
         request.assumed.append("typical")
+    if request.model and request.model.shape is None:
+        request.assumed.append("shape")
 
 
 def _topics(request: Request, explicit: bool) -> tuple[str, ...]:
@@ -425,10 +441,16 @@ def _made(request: Request, known: Tables) -> list[Fact]:
         found.append(("plan_request", _request_fields(topic, request)))
     role = "option" if request.options else "machine"
     for card in cards:
-        found.append(("plan_card", {"product": card.product, "role": role, "count": card.count, **card.fields}))
+        found.append(
+            (
+                "plan_card",
+                {"product": card.product, "label": card.label, "role": role, "count": card.count, **card.fields},
+            )
+        )
     if request.model is not None:
         groups: list[tuple[Card, ...]] = [(card,) for card in request.options] or [request.machine]
-        methods = list(dict.fromkeys([*request.wanted, *(a for w in request.wanted for a in _ALTERNATIVES[w])]))
+        lighter = () if request.model.kind in _NO_ADAPTERS else (a for w in request.wanted for a in _ALTERNATIVES[w])
+        methods = list(dict.fromkeys([*request.wanted, *lighter]))
         found += [
             ("estimate", estimate(request, request.model, group, method, known))
             for group in groups
@@ -473,6 +495,7 @@ def estimate(request: Request, model: Model, cards: Sequence[Card], method: str,
         "name_en": Words("en")(f"plan.method.{method}"),
         "name_zh": Words("zh")(f"plan.method.{method}"),
         "wanted": method in request.wanted,
+        "rank": _rank(method, request),
         "cards": count,
         "need": _gib(sums["value"]),
         "total": _gib(sums["value"] * count),
@@ -489,6 +512,12 @@ def estimate(request: Request, model: Model, cards: Sequence[Card], method: str,
         fields["room_mib"] = min(r for r in rooms if r is not None)
         fields["room"] = _gib(fields["room_mib"])
     return fields
+
+
+def _rank(method: str, request: Request) -> int:
+    """0 for what was asked, then the alternatives in their order."""
+    places = [_ALTERNATIVES[w].index(method) for w in request.wanted if method in _ALTERNATIVES[w]]
+    return 0 if method in request.wanted or not places else 1 + min(places)
 
 
 def _parts(request: Request, model: Model, count: int, method: str, known: Tables, end: str) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""From a saved report back to the session that it came from.
+"""From a saved report back to the facts that it was made from.
 
-May live here: rebuilding facts with their provenance from a report, and running the engine on them. Must not: reading
-files, any choice of what to explain.
+May live here: rebuilding facts with their provenance from a report. Must not: reading files, any choice of what to
+explain.
 """
 
 from __future__ import annotations
@@ -9,22 +9,16 @@ from __future__ import annotations
 from ..facts import Fact, Provenance
 from ..knowledge.loader import Knowledge
 from ..report.model import FactView, Report
-from .session import Engine, Session
 
 # What merging adds by itself; it would be added twice.
 _MERGED = "conflict"
 
 
-def session_of(report: Report, knowledge: Knowledge, engine: Engine | None = None) -> Session:
-    """The session over the facts that a report was made from; rules and catalogs are those of `knowledge`.
+def facts_of(report: Report, knowledge: Knowledge) -> list[Fact]:
+    """The given facts of a report, as they were before the engine ran.
 
     Facts that this knowledge does not have a type for (the report of another version) are left out.
     """
-    return Session(knowledge, facts_of(report, knowledge), engine)
-
-
-def facts_of(report: Report, knowledge: Knowledge) -> list[Fact]:
-    """The given facts of a report, as they were before the engine ran."""
     types = {name for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"} - {_MERGED}
     return [_fact(v, knowledge) for v in report.facts if v.id.startswith("f") and v.type in types]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from .. import __version__
 from ..facts import Scalar
 from ..report.messages import Words
-from ..report.model import Alternative, Change, NoBuild, Reason, RecommendResult
+from ..report.model import Alternative, Change, Lang, NoBuild, Reason, RecommendResult
 from ..report.quoting import quoted
 from .diagnosis import Diagnosis
 from .session import Session
@@ -32,10 +32,10 @@ _MODES: Mapping[str, tuple[str, ...]] = {
 class Selection:
     """Builds the recommendation of one session."""
 
-    def __init__(self, session: Session, lang: str) -> None:
+    def __init__(self, session: Session, lang: Lang) -> None:
         self.session = session
         self.lang = lang
-        self.words = Words(lang)  # type: ignore[arg-type]
+        self.words = Words(lang)
         self.diagnosis = Diagnosis(session, lang)
         self.picks = {str(f["mode"]): f for i in session.memory.of_type("pick") if (f := session.fields(i))}
 
@@ -47,8 +47,8 @@ class Selection:
             "version": __version__,
             "knowledge_version": self.session.knowledge.version,
             "lang": self.lang,
-            "platform": self._platform(),
-            "assumptions": self.diagnosis._assumptions(),
+            "platform": self.diagnosis.platform(),
+            "assumptions": self.diagnosis.assumptions(),
         }
         if pick is None:
             none = self.nothing()
@@ -155,10 +155,7 @@ class Selection:
         return None
 
     def _driver_system(self) -> str:
-        return "windows" if self._platform() in ("windows", "wsl") else "linux"
-
-    def _platform(self) -> str | None:
-        return self.diagnosis._platform()
+        return "windows" if self.diagnosis.platform() in ("windows", "wsl") else "linux"
 
     def verify(self, pick: Fields) -> str | None:
         """A command that runs a kernel, for a build with an accelerator."""

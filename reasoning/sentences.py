@@ -14,6 +14,7 @@ from ..facts import Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.versions import version_text
 from ..report.messages import Words
+from ..report.model import Lang
 from .session import Bindings
 
 _FIELD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
@@ -24,10 +25,10 @@ _LONGEST = 160  # characters of one value
 class Sayer:
     """Says facts and conditions in one language."""
 
-    def __init__(self, knowledge: Knowledge, lang: str) -> None:
+    def __init__(self, knowledge: Knowledge, lang: Lang) -> None:
         self.knowledge = knowledge
         self.lang = lang
-        self.words = Words(lang)  # type: ignore[arg-type]
+        self.words = Words(lang)
 
     def fact(self, type_name: str, fields: Mapping[str, Scalar]) -> str:
         """One fact as a sentence; by its fields where the type has no sentence or the fact lacks a field of it."""
@@ -101,8 +102,3 @@ class Sayer:
             f"{self.label(type_name, n)} {self.value(type_name, n, v)}" for n, v in fields.items() if "__" not in n
         )
         return f"{type_name}: {told}" if told else type_name
-
-
-def named_fields(template: str) -> list[str]:
-    """The fields that a sentence uses, for the checker and the report."""
-    return [m.group(1) for m in _FIELD.finditer(template)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -18,11 +19,14 @@ from ..engine.proof import Proof, proof
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.templates import SLOT
+from ..report.model import Lang
 from .merge import merge
 from .planning import planned
 
 Bindings = Mapping[str, Mapping[str, Scalar]]
 UNKNOWN = "?"
+# Threads that come first together wait for one of them to build what all will share.
+_LOADING = threading.Lock()
 
 
 class Engine(Protocol):
@@ -39,7 +43,8 @@ def _native(knowledge: Knowledge) -> RuleBase:
 
 def native_engine(knowledge: Knowledge) -> Engine:
     """The native engine over this knowledge, built once and shared."""
-    return _native(knowledge)
+    with _LOADING:
+        return _native(knowledge)
 
 
 class Session:
@@ -103,7 +108,7 @@ class Session:
             level = deeper
         return list(found)
 
-    def rule_text(self, rule_id: str, key: str, bindings: Bindings, lang: str) -> str:
+    def rule_text(self, rule_id: str, key: str, bindings: Bindings, lang: Lang) -> str:
         """A text of a rule file (`because`, `title`) with the values in it; empty where the rule has none."""
         rule = self.rule_of(rule_id)
         data = self.knowledge.rules.get(rule.group) if rule else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..report.explanations import ChangeView, Difference, WhatIf
-from ..report.model import ProofNode
+from ..report.model import Lang, ProofNode
 from .causes import Ranked
 from .changes import Change, after_changes
 from .diagnosis import Diagnosis
@@ -20,22 +20,16 @@ from .whynot import Blockers, cause_reasons
 _REASONS = 2
 
 
-def what_if(before: Session, changes: Sequence[Change], lang: str) -> WhatIf:
+def what_if(before: Session, changes: Sequence[Change], lang: Lang) -> WhatIf:
     """The difference that the changes make."""
     after = after_changes(before, changes)
     return _Comparison(before, after, changes, lang).result()
 
 
-def views(changes: Iterable[Change], session: Session, lang: str) -> tuple[ChangeView, ...]:
+def views(changes: Iterable[Change], session: Session, lang: Lang) -> tuple[ChangeView, ...]:
     """Changes as an answer shows them."""
     know = session.knowledge
     return tuple(ChangeView(str(c), c.title(session, lang), c.cost(know), c.risk(know, lang)) for c in changes)
-
-
-def verdict_of(diagnosis: Diagnosis) -> str:
-    """The verdict that a report of this session would have."""
-    found = diagnosis.confident()
-    return diagnosis._verdict(found, diagnosis.unexplained(found), diagnosis.unknown_errors())
 
 
 def pick_of(session: Session) -> int | None:
@@ -51,7 +45,7 @@ def build_name(session: Session, row: int | None) -> str:
 class _Comparison:
     """Two sessions side by side."""
 
-    def __init__(self, before: Session, after: Session, changes: Sequence[Change], lang: str) -> None:
+    def __init__(self, before: Session, after: Session, changes: Sequence[Change], lang: Lang) -> None:
         self.before, self.after = before, after
         self.changes = changes
         self.lang = lang
@@ -66,8 +60,8 @@ class _Comparison:
         now = {r.cause: r for r in self.now.confident()}
         return WhatIf(
             changes=views(self.changes, self.before, self.lang),
-            verdict_before=verdict_of(self.was),
-            verdict_after=verdict_of(self.now),
+            verdict_before=self.was.verdict(),
+            verdict_after=self.now.verdict(),
             recommendation_before=build_name(self.before, pick_of(self.before)),
             recommendation_after=build_name(self.after, pick_of(self.after)),
             gone=tuple(self.gone(r) for c, r in was.items() if c not in now),

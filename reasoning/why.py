@@ -15,7 +15,7 @@ from typing import Any
 from ..engine.memory import Justification
 from ..facts import Provenance, Scalar
 from ..knowledge.loader import Knowledge, row_key
-from ..report.model import Derivation, FactView, ProofNode, ProvenanceView, Report
+from ..report.model import Derivation, FactView, Lang, ProofNode, ProvenanceView, Report
 from .builds import BuildSpec
 from .causes import WORDS
 from .sentences import Sayer
@@ -34,7 +34,7 @@ def explain(report: Report, target: str, knowledge: Knowledge) -> list[ProofNode
 
 
 def explain_session(
-    session: Session, report: Report, target: str, lang: str, *, every: bool = False
+    session: Session, report: Report, target: str, lang: Lang, *, every: bool = False
 ) -> list[ProofNode]:
     """The proofs of a target in the session of a report, in any language; `every`: alternative proofs too."""
     return SessionProofs(session, lang).trees(_session_roots(session, report, target), every=every)
@@ -143,7 +143,7 @@ def _scalars(fields: Mapping[str, Scalar | float]) -> dict[str, Scalar]:
 class SessionProofs:
     """The proofs of rows of a session in words."""
 
-    def __init__(self, session: Session, lang: str) -> None:
+    def __init__(self, session: Session, lang: Lang) -> None:
         self.session = session
         self.knowledge = session.knowledge
         self.lang = lang

@@ -17,7 +17,7 @@ from ..engine.truth import holds
 from ..facts import Scalar
 from ..knowledge.loader import Knowledge
 from ..report.explanations import WhyNot
-from ..report.model import ProofNode
+from ..report.model import Lang, ProofNode
 from .builds import BuildSpec
 from .causes import EXCLUDES, WORDS
 from .diagnosis import Diagnosis, ranked
@@ -30,7 +30,7 @@ _MAX_DEPTH = 4
 _MAX_RULES = 4  # of those that could conclude a derived fact, beneath the first level
 
 
-def why_not(session: Session, target: str, lang: str, diagnosis: Diagnosis | None = None) -> WhyNot | None:
+def why_not(session: Session, target: str, lang: Lang, diagnosis: Diagnosis | None = None) -> WhyNot | None:
     """Why a target does not hold; None where there is no such target."""
     return _WhyNot(session, lang, diagnosis).answer(target)
 
@@ -38,7 +38,7 @@ def why_not(session: Session, target: str, lang: str, diagnosis: Diagnosis | Non
 class _WhyNot:
     """The answers about one session."""
 
-    def __init__(self, session: Session, lang: str, diagnosis: Diagnosis | None) -> None:
+    def __init__(self, session: Session, lang: Lang, diagnosis: Diagnosis | None) -> None:
         self.session = session
         self.knowledge = session.knowledge
         self.lang = lang

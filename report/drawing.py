@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from .layout import Look, can_show, clean, columns, command_lines, display_width, fit, hang, paint, wrap
 from .messages import Words
-from .model import Reason, Step
+from .model import Fix, Reason, Step
 
 LABEL = 10  # columns of a label with the space after it
 _WHERE = 28  # the widest column of places
@@ -46,6 +46,11 @@ def reason_lines(reasons: Sequence[Reason], width: int) -> list[str]:
         for reason, place in zip(reasons, places, strict=True)
         for line in columns(clean(reason.text), place, width, widest)
     ]
+
+
+def mirror_steps(fix: Fix) -> list[Step]:
+    """The steps that install from the mirror."""
+    return [step for step in fix.steps if fix.mirror_url and fix.mirror_url in (step.argv or ())]
 
 
 def steps_here(steps: Sequence[Step], platform: str | None) -> list[Step]:

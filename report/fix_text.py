@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import quoting
-from .drawing import Drawing, shown_in, steps_here
+from .drawing import Drawing, mirror_steps, shown_in, steps_here
 from .layout import Look, clean, fit, hang, joined, wrap
 from .messages import Words
 from .model import Fix, PlanStep, Report, Step

@@ -71,11 +71,12 @@ def errata_lines(chosen: Sequence[str], found: ErrataFile, lang: Lang, width: in
     for claim in chosen:
         entry = found.errata[claim]
         yield claim
-        for name, text in (("says", getattr(entry.says, lang)), ("right", getattr(entry.right, lang))):
-            yield from _labelled(words(f"errata.{name}"), text, width)
+        yield from _labelled(words("errata.says"), getattr(entry.says, lang), width)
+        yield from _labelled(words("errata.right"), getattr(entry.right, lang), width)
         for source in entry.sources:
             page = found.sources[source]
-            yield from _labelled(words("errata.source"), page.url, width)
+            told = page.url if page.opened else words("errata.named", url=page.url)
+            yield from _labelled(words("errata.source"), told, width)
         yield ""
     yield words("errata.count", n=len(chosen), day=found.retrieved)
 
@@ -102,10 +103,13 @@ def update_lines(update: Update, lang: Lang) -> Iterator[str]:
     words, catalog = Words(lang), update.catalog
     key = "update.older" if update.older else "update.dates"
     yield words(key, catalog=catalog, new=update.new_day, old=update.old_day)
-    for name in ("added", "changed", "removed"):
-        rows = getattr(update, name)
+    for message, rows in (
+        ("update.added", update.added),
+        ("update.changed", update.changed),
+        ("update.removed", update.removed),
+    ):
         if rows:
-            yield words(f"update.{name}", catalog=catalog, n=len(rows), rows=_first(rows))
+            yield words(message, catalog=catalog, n=len(rows), rows=_first(rows))
     yield from map(str, update.problems)
 
 

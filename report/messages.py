@@ -42,7 +42,7 @@ class Words:
         text = self._messages[key][self.lang].format(**values)
         return _SPACES_BY_WIDE_MARKS.sub("", text) if self.lang == "zh" and values else text
 
-    def of(self, key: str, lang: str) -> str:
+    def of(self, key: str, lang: Lang) -> str:
         """The message in a language that need not be this one, as it stands."""
         return self._messages[key][lang]
 

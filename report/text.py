@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from .drawing import LABEL, Drawing, is_posix, shown_in, steps_here
+from .drawing import LABEL, Drawing, is_posix, mirror_steps, shown_in, steps_here
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
 from .model import Checked, FactView, Finding, Fix, Lang, NotChecked, Plan, Question, Reason, Recognised, Report, Step
@@ -422,11 +422,6 @@ def _headline_fix(report: Report) -> Fix | None:
     if not report.findings:
         return None
     return next(iter(_fixes_of(report.findings[0], report)), None)
-
-
-def mirror_steps(fix: Fix) -> list[Step]:
-    """The steps that install from the mirror."""
-    return [step for step in fix.steps if fix.mirror_url and fix.mirror_url in (step.argv or ())]
 
 
 def _fixes_of(finding: Finding, report: Report) -> list[Fix]:

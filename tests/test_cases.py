@@ -43,6 +43,7 @@ COVERED = (
     "nccl_wrong_interface", "nccl_too_old_for_gpu", "fabric_not_ready", "uvm_broken_after_suspend",
     "ecc_hardware_fault", "visible_devices_wrong", "mig_configuration", "rocm_arch_unsupported", "rocm_permission",
     "cuda_wheel_on_amd", "rocm_igpu_first", "rocm_wsl",
+    "planning_capacity", "planning_hardware_choice", "planning_power",
 )  # fmt: skip
 
 

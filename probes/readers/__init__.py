@@ -50,6 +50,7 @@ _LAYOUTS = (
     _Layout("nccl_log", ("NCCL", "NET/", "Rank", "cudaDriverVersion", "srun", "GPU Direct", "per node")),
     _Layout("rocm", ("ROC", "roc", "HSA", "Agent", "GPU", "gfx", "amdgpu", "HIP version", "Device ")),
     _Layout("packages"),
+    _Layout("system", ("uname", "GNU/Linux", "(release), REVISION", "nvidia", "Python ", "WSL", ":\\")),
     _Layout("environment", ("=", "ENV", "env", "echo")),
     _Layout("torch_shell", ("torch", "vailable", "ount")),
 )  # fmt: skip
@@ -91,7 +92,13 @@ def read_text(
     if found:
         layouts.append("errors")
         facts.extend(found)
-    return Reading(tuple(merge_equal(_without_coarser(facts))), tuple(layouts), cleaned.truncated)
+    return Reading(tuple(merge_equal(_without_coarser(_without_side_remarks(facts)))), tuple(layouts), cleaned.truncated)
+
+
+def _without_side_remarks(facts: Sequence[Fact]) -> list[Fact]:
+    """Drop what a prompt or a banner says of the system and of Python where a report of torch tells it itself."""
+    told = {fact.type for fact in facts if fact.provenance[0].reader == "collect_env"}
+    return [f for f in facts if f.provenance[0].reader != "system" or f.type not in ("os", "python") or f.type not in told]
 
 
 def _without_coarser(facts: Sequence[Fact]) -> list[Fact]:

@@ -79,6 +79,8 @@ _WELL_KNOWN = frozenset(
         "causal-conv1d", "mamba-ssm", "natten", "nvidia-ml-py", "pynvml", "ultralytics", "openai-whisper",
     }
 )  # fmt: skip
+_SHORTENED = frozenset({"torch", "torchvision", "torchaudio"})
+_RELEASE = re.compile(r"[0-9]\.[0-9]{1,2}\.[0-9]{1,2}(?:\+[a-z0-9.]{2,12})?$", re.ASCII)
 _WELL_KNOWN_PREFIXES = ("nvidia-", "torch-", "pytorch-", "cuda-")
 
 Manager = Literal["pip", "conda"]
@@ -173,7 +175,8 @@ def _fits(run: _Run, row: _Row) -> bool:
     """Whether the row may stand in this run; without a header the gap and the version must look like a list's."""
     if run.header is not None:
         return True
-    wide = len(row.gap) > 1 or "\t" in row.gap
+    # `torch 2.8.0` alone on a line, as people shorten a list.
+    wide = len(row.gap) > 1 or "\t" in row.gap or (row.name in _SHORTENED and bool(_RELEASE.match(row.version)))
     if not wide or not _DOTTED.match(row.version) or len(row.rest) > 2:
         return False
     if not row.rest:

@@ -17,8 +17,8 @@ import yaml
 from gpurules.engine.durable import DurableEngine
 from gpurules.engine.ir import Row, Rule
 from gpurules.engine.native import RuleBase
+from gpurules.gathering import Inputs, gather
 from gpurules.knowledge.loader import Knowledge, load_knowledge
-from gpurules.pipeline import Inputs, _gather
 from gpurules.reasoning.examples import example_facts
 from gpurules.reasoning.merge import merge
 
@@ -54,8 +54,10 @@ def case_sessions() -> Iterator[list[Row]]:
     for path in sorted(CASES.glob("[0-9]*.yaml")):
         given = yaml.safe_load(path.read_text(encoding="utf-8"))["input"]
         reports = [(k, v.encode()) for k, v in given.items() if k not in ("facts", "question")]
-        facts = [("facts.yaml", yaml.safe_dump(given["facts"], allow_unicode=True).encode())] if "facts" in given else []
-        gathered = _gather(Inputs(reports=reports, facts=facts, question=given.get("question")), known)
+        facts = (
+            [("facts.yaml", yaml.safe_dump(given["facts"], allow_unicode=True).encode())] if "facts" in given else []
+        )
+        gathered = gather(Inputs(reports=reports, facts=facts, question=given.get("question")), known)
         yield [known.vocabulary.lower(f) for f in merge(gathered.facts, known.vocabulary)]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from gpurules import pipeline
 from gpurules.knowledge.loader import Knowledge, load_knowledge
-from gpurules.reasoning.recall import session_of
+from gpurules.reasoning.recall import facts_of
 from gpurules.reasoning.session import Session
 from gpurules.report.model import Report
 
@@ -75,4 +75,4 @@ def machine(**changed: Any) -> Report:
 
 
 def session(report: Report) -> Session:
-    return session_of(report, knowledge())
+    return Session(knowledge(), facts_of(report, knowledge()))

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from gpurules import pipeline
 from gpurules.facts import Fact
+from gpurules.gathering import gather
 from gpurules.reasoning.session import Session
 from gpurules.report.model import Report
 
@@ -17,7 +17,7 @@ def rows_of(one: Session) -> set[object]:
 def test_a_report_holds_all_that_its_session_was_made_from() -> None:
     for path, report in list(reports())[::4]:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))["input"]
-        first = Session(knowledge(), pipeline._gather(inputs_of(given), knowledge()).facts)
+        first = Session(knowledge(), gather(inputs_of(given), knowledge()).facts)
         again = session(Report.model_validate_json(report.to_json()))
         assert rows_of(again) == rows_of(first), path.name
         assert [(f.key(), f.provenance) for f in again.facts if f.type != "conflict"] == [

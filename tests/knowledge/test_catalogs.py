@@ -17,7 +17,10 @@ from gpurules.knowledge.problems import Problem, Problems
 from gpurules.knowledge.vocabulary import Vocabulary, load_vocabulary
 
 KNOWLEDGE = Path(module.__file__).parent
-FILES = ("architectures", "cuda_releases", "driver_branches", "gfx_targets", "gpus", "torch_builds")
+FILES = (
+    *("architectures", "cuda_releases", "driver_branches", "gfx_targets", "gpus", "mirrors"),
+    *("models", "planning", "prices", "torch_builds"),
+)
 
 
 def _vocabulary() -> Vocabulary:

@@ -7,10 +7,9 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import gpurules
 import pytest
 import yaml
-
-import gpurules
 from gpurules import pipeline
 from gpurules.errors import InputError
 from gpurules.knowledge.ledger import Ledger, claim_ids

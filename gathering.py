@@ -1,0 +1,253 @@
+"""From what an interface was given to facts: pasted texts, facts files, questions, goals, this machine.
+
+May live here: handing each input to its reader, the checks and provenance of what a caller states. Must not: layouts,
+phrases or aliases (readers and knowledge), rules, rendering.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import InputError, InputTooLarge
+from .facts import Fact, Provenance, Scalar
+from .knowledge.loader import Knowledge, KnowledgeError, load_knowledge
+from .probes.readers import read_text
+from .probes.readers.signatures import Signatures
+from .report.model import Recognised
+
+if TYPE_CHECKING:
+    from .report.model import Lang
+
+Tick = Callable[[], None]
+
+# What `recommend --os` stands for.
+_SYSTEMS: Mapping[str, Mapping[str, Scalar]] = {
+    "linux": {"family": "linux", "machine": "x86_64", "wsl": False},
+    "wsl": {"family": "linux", "machine": "x86_64", "wsl": True},
+    "aarch64": {"family": "linux", "machine": "aarch64", "wsl": False},
+    "windows": {"family": "windows", "machine": "x86_64"},
+    "macos": {"family": "macos", "machine": "arm64"},
+}
+# The type of a loose key that no alias covers.
+_UNREAD = "stated"
+# The key whose value is the name of a GPU.
+_GPU_KEY = "gpu"
+# Longer replies are output, in which a phrase is no statement of the user's.
+_MAX_PROSE = 2_000
+_PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
+# Threads that come first together wait for one of them to load and compile what all will share.
+_LOADING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What an interface was given. reports, facts: (name, content); given: facts as such; today: the day that ages are
+    counted from; tick: called between steps, to end the work by what it raises; max_facts: how many facts are too many.
+    """
+
+    reports: Sequence[tuple[str, bytes]] = ()
+    facts: Sequence[tuple[str, bytes]] = ()
+    given: Sequence[Fact] = ()
+    question: str | None = None
+    goals: Mapping[str, str] = field(default_factory=dict)
+    probe: bool = False
+    python: str | None = None
+    os: str | None = None
+    target_python: str | None = None
+    lang: Lang = "en"
+    engine: str = "native"
+    knowledge: Path | None = None
+    today: date | None = None
+    mirror: str | None = None
+    tick: Tick = lambda: None
+    max_facts: int | None = None
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The facts of all inputs and what was recognised in each."""
+
+    facts: tuple[Fact, ...]
+    recognised: tuple[Recognised, ...]
+
+
+def knowledge_in(folder: Path | None) -> Knowledge:
+    """The knowledge, with the files of a folder of one's own on top."""
+    with _LOADING:
+        return load_knowledge(folder)
+
+
+@functools.lru_cache(maxsize=4)
+def _compiled(knowledge: Knowledge) -> Signatures:
+    return Signatures.compile(knowledge.signatures)
+
+
+def _signatures(knowledge: Knowledge) -> Signatures:
+    with _LOADING:
+        return _compiled(knowledge)
+
+
+def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
+    """The facts of all inputs. Raises InputError where one cannot be read or states too much."""
+    facts: list[Fact] = [_known(knowledge, fact) for fact in inputs.given]
+    recognised: list[Recognised] = []
+    for reader, files in ((_report, inputs.reports), (_facts_file, inputs.facts)):
+        for name, data in files:
+            inputs.tick()
+            own, seen = reader(name, data, knowledge, inputs.tick)
+            facts += own
+            recognised.append(seen)
+    if inputs.question:
+        facts += _question_facts(inputs.question, knowledge)
+    facts += [f for k, v in inputs.goals.items() for f in _goal_facts(k, v)]
+    if inputs.probe:
+        from .probes.live import collect
+
+        own = collect(python=inputs.python)
+        facts += own
+        recognised.append(
+            Recognised(
+                source="probe",
+                layouts=tuple(dict.fromkeys(p.source for f in own for p in f.provenance)),
+                facts=len(own),
+            )
+        )
+    if inputs.max_facts is not None and len(facts) > inputs.max_facts:
+        raise InputTooLarge(f"the input states {len(facts)} facts, the limit is {inputs.max_facts}")
+    return Gathered(tuple(facts), tuple(recognised))
+
+
+def _known(knowledge: Knowledge, fact: Fact) -> Fact:
+    """A fact that the caller made, if the vocabulary has it."""
+    from .knowledge.problems import did_you_mean
+
+    types = {name: spec for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"}
+    if fact.type not in types:
+        raise InputError(f'facts: no observed type "{fact.type}"{did_you_mean(fact.type, types)}')
+    checked = _checked(knowledge, fact, f"facts: {fact.type}")
+    fields = {name: knowledge.vocabulary.coerce(fact.type, name, value) for name, value in checked.fields.items()}
+    return Fact(fact.type, fields, fact.provenance)
+
+
+def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[list[Fact], Recognised]:
+    reading = read_text(data, name, _signatures(knowledge), tick)
+    if reading.refused:
+        raise InputError(f"{name}: {reading.refused}")
+    return list(reading.facts), Recognised(
+        source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None
+    )
+
+
+def _facts_file(
+    name: str, data: bytes, knowledge: Knowledge, _tick: Tick = lambda: None
+) -> tuple[list[Fact], Recognised]:
+    from .knowledge.factsfile import read_facts
+
+    try:
+        reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
+    except KnowledgeError as error:
+        raise InputError(str(error)) from error
+    facts = list(reading.facts)
+    for passage in reading.passages:
+        for fact in read_text(passage.text, name, _signatures(knowledge)).facts:
+            facts.append(Fact(fact.type, fact.fields, (Provenance("user", name, passage.line, "facts file"),)))
+    return facts, Recognised(
+        source=name, layouts=("facts",), facts=len(facts), not_understood=tuple(reading.not_understood) or None
+    )
+
+
+def reply_facts(text: str, key: str | None, knowledge: Knowledge) -> list[Fact]:
+    """The facts of a reply in a dialogue: pasted output, an error line, a sentence, or the value of a key."""
+    from .knowledge.phrases import read_question, with_lines
+
+    reading = read_text(text, "reply", _signatures(knowledge))
+    facts = [_known(knowledge, f) for f in reading.facts]
+    if len(text) <= _MAX_PROSE and not set(reading.layouts) - {"errors"}:
+        facts += read_question(text, knowledge.phrases, knowledge.names, "reply")
+        if key is None and knowledge.names.identify(with_lines(text, knowledge.names)):
+            key = _GPU_KEY  # a reply that is a name and nothing else says what is there
+        if key is not None and "\n" not in text:
+            facts += _loose_facts({key: text}, knowledge)
+        if not facts:
+            pairs = [m for m in map(_PAIR.match, text.splitlines()) if m]
+            facts += _loose_facts({m[1]: m[2] for m in pairs}, knowledge)
+    return facts
+
+
+def _loose_facts(values: Mapping[str, str], knowledge: Knowledge) -> list[Fact]:
+    """The facts of loose keys and values; none where they cannot be read."""
+    import json
+
+    try:
+        facts, _ = _facts_file("reply", json.dumps(values).encode(), knowledge)
+    except InputError:
+        return []
+    return [f for f in facts if f.type != _UNREAD]
+
+
+def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
+    from .knowledge.phrases import read_question
+    from .reasoning.planning import models_of
+
+    facts = [
+        *read_question(question, knowledge.phrases, knowledge.names),
+        *models_of(question, knowledge),
+    ]
+    facts += [
+        Fact(f.type, f.fields, (Provenance("user", "question"),))
+        for f in read_text(question, "question", _signatures(knowledge)).facts
+        if f.type == "error"
+    ]
+    return [*facts, Fact("statement", {"kind": "question_asked"}, (Provenance("user", "question"),))]
+
+
+def card_facts(text: str, knowledge: Knowledge) -> list[Fact]:
+    """The cards of `2x RTX 3090`, as cards that are spoken of. Raises InputError for a name that no catalog has."""
+    from .knowledge.phrases import with_lines
+
+    found = knowledge.names.find_all(with_lines(text, knowledge.names))
+    if not found:
+        raise InputError(f'--gpu: no GPU "{text}" in the catalog')
+    origin = (Provenance("user", "--gpu"),)
+    return [Fact("statement", {"kind": "gpu_mentioned", "detail": name, "number": n}, origin) for name, n in found]
+
+
+def _goal_facts(name: str, value: str) -> list[Fact]:
+    origin = (Provenance("user", f"--goal {name}"),)
+    facts = [Fact("goal", {"name": name, "value": value}, origin)]
+    version = value.removeprefix("==")
+    if name == "torch" and version[:1].isdigit():
+        facts.append(
+            Fact(
+                "pin", {"package": name, "version": version, "exact": version.partition("+")[0].count(".") >= 2}, origin
+            )
+        )
+    return facts
+
+
+def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
+    for name, value in fact.fields.items():
+        problem = knowledge.vocabulary.check(fact.type, name, value)
+        if problem:
+            raise InputError(f"{option}: {problem}")
+    return fact
+
+
+def for_target(facts: Iterable[Fact], inputs: Inputs, knowledge: Knowledge) -> list[Fact]:
+    """The facts with the system and Python that a build is wanted for in place of those found. Raises InputError."""
+    found = list(facts)
+    if inputs.os is not None:
+        found = [f for f in found if f.type not in ("os", "wsl", "kernel")]
+        found.append(Fact("os", _SYSTEMS[inputs.os], (Provenance("user", "--os"),)))
+    if inputs.target_python is not None:
+        wanted = Fact("python", {"version": inputs.target_python}, (Provenance("user", "--python"),))
+        found = [f for f in found if f.type != "python"]
+        found.append(_checked(knowledge, wanted, "--python"))
+    return found

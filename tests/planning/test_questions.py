@@ -1,0 +1,131 @@
+"""Planning questions in both languages: what they are about, and the answer; and questions that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gpurules import pipeline
+from gpurules.pipeline import Inputs
+
+CAPACITY, CHOICE, POWER = "planning_capacity", "planning_hardware_choice", "planning_power"
+QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
+    ("Can I fine-tune Llama-3-8B on one RTX 4090?", CAPACITY, "conditional", {"full_ft_vram_gib": (115, 145)}),
+    ("Can I fine-tune Llama-2-7B on a single RTX 3090?", CAPACITY, "conditional", {"lora_vram_gib": (13, 20)}),
+    ("Is one A100 80GB enough for full fine-tuning of Qwen2.5-7B?", CAPACITY, "conditional", {}),
+    ("Can eight H100 80GB fully fine-tune Llama-3-8B? Full fine-tuning of all weights.", CAPACITY, "yes", {}),
+    ("Does Mixtral-8x7B fit on two RTX 3090?", CAPACITY, "conditional", {"vram_needed_gib": (87, 100)}),
+    ("How much VRAM do I need to run Llama 3.1 70B in 4-bit?", CAPACITY, "conditional", {"vram_needed_gib": (36, 48)}),
+    ("Can I QLoRA Llama-30B on 4x RTX 4090?", CAPACITY, "yes", {"qlora_vram_gib": (25, 45)}),
+    ("Can I pretrain GPT-2 from scratch on a GTX 1080 Ti?", CAPACITY, "yes", {"full_ft_vram_gib": (2, 4)}),
+    ("Will Qwen3-32B fit on an RTX 5090 with 32k context?", CAPACITY, "conditional", {"vram_needed_gib": (68, 80)}),
+    ("Can I train BERT-base on an RTX 3060 12GB?", CAPACITY, "yes", {}),
+    ("Will DeepSeek-R1 fit on 8x H100?", CAPACITY, "conditional", {}),
+    ("Can I run Llama-3.1-8B on an RTX 4090?", CAPACITY, "yes", {"vram_needed_gib": (15, 19)}),
+    ("Can I run Qwen2.5-72B on one RTX 3060 12GB?", CAPACITY, "no", {}),
+    (
+        "How many workers should I use with 4x A100 and a 64-core CPU?",
+        CAPACITY,
+        "conditional",
+        {"num_workers": (15, 15)},
+    ),
+    ("Should I buy a used RTX 3090 or a new RTX 5070 Ti for a 13B model?", CHOICE, "conditional", {}),
+    ("Which GPU for a 7B model under $600?", CHOICE, "conditional", {}),
+    ("Which is better for fine-tuning a 13B model, two RTX 3090 or one RTX 4090?", CHOICE, "conditional", {}),
+    (
+        "Can I combine an RTX 3090 and an RTX 4090 in one machine?",
+        CHOICE,
+        "conditional",
+        {"gpu_power_sum_w": (800, 800)},
+    ),
+    ("Should I train locally or in the cloud?", CHOICE, "conditional", {}),
+    ("Is an 850 W PSU enough for one RTX 3090?", POWER, "yes", {"psu_w_min": (800, 800)}),
+    ("Is a 1300 W power supply enough for four GTX 1080 Ti?", POWER, "no", {"gpu_power_sum_w": (1000, 1000)}),
+    ("Is 1000W PSU enough for dual RTX 3090?", POWER, "conditional", {"power_limit_w": (250, 250)}),
+    ("What power supply do I need for an RTX 5090?", POWER, "conditional", {"psu_w_min": (1000, 1200)}),
+    ("我有两张 3090，能全参数微调 Llama-2-7B 吗？", CAPACITY, "conditional", {"full_ft_vram_gib": (100, 130)}),
+    ("单张 4090 能跑 Qwen2.5-32B 吗", CAPACITY, "conditional", {"vram_needed_gib": (60, 72)}),
+    ("24G 显存够不够跑 14B 模型", CAPACITY, "conditional", {}),
+    ("微调 ChatGLM3-6B 需要多少显存", CAPACITY, "conditional", {"full_ft_vram_gib": (90, 115)}),
+    ("5090 能推理 DeepSeek-V3 吗", CAPACITY, "no", {}),
+    ("num_workers 设多少合适，16 核 CPU，两张 3090", CAPACITY, "conditional", {"num_workers": (7, 7)}),
+    ("预算 8000 元，跑 14B 模型买哪张卡", CHOICE, "conditional", {}),
+    ("RTX 4060 Ti 16GB 和 RTX 3090 选哪个跑 13B", CHOICE, "conditional", {}),
+    ("3090 和 4090 可以混插吗", CHOICE, "conditional", {}),
+    ("本地训练还是租云服务器", CHOICE, "conditional", {}),
+    ("两张 4090 需要多大的电源", POWER, "conditional", {"gpu_power_sum_w": (900, 900)}),
+    ("1000W 电源够两张 4090 用吗", POWER, "no", {}),
+]
+NO_PLANS = [
+    "Which torch do I need for an RTX 5090?",
+    "Torch says CUDA is not available. What now?",
+    "Training Llama-3-8B hangs on two RTX 3090. Is one card enough?",
+    "My PC switches off when I train on an RTX 3090 with an 850 W PSU.",
+    "Do I need to install the CUDA toolkit?",
+    "为什么 torch.cuda.is_available() 返回 False",
+]
+
+
+@pytest.mark.parametrize(("question", "cause", "verdict", "numbers"), QUESTIONS, ids=[q for q, *_ in QUESTIONS])
+def test_question(question: str, cause: str, verdict: str, numbers: dict[str, tuple[float, float]]) -> None:
+    report = pipeline.diagnose(Inputs(question=question))
+    assert report.verdict == "ok"
+    assert [f.cause for f in report.findings] == [cause]
+    assert [f.severity for f in report.findings] == ["info"]
+    assert report.plan is not None
+    assert report.plan.verdict == verdict
+    for name, (low, high) in numbers.items():
+        assert low <= report.plan.numbers[name] <= high, (name, report.plan.numbers[name])
+    for name, (low, high) in report.plan.ranges.items():
+        assert low <= report.plan.numbers[name] <= high
+
+
+@pytest.mark.parametrize("question", NO_PLANS)
+def test_other_questions_are_not_planned(question: str) -> None:
+    report = pipeline.diagnose(Inputs(question=question))
+    assert report.plan is None
+
+
+def choices(question: str) -> tuple[str, ...]:
+    plan = pipeline.diagnose(Inputs(question=question)).plan
+    assert plan is not None
+    return plan.choices
+
+
+def test_choices_are_ordered() -> None:
+    assert choices("Should I buy a used RTX 3090 or a new RTX 4060 Ti 16GB for 13B models?") == (
+        "GeForce RTX 3090",
+        "GeForce RTX 4060 Ti 16GB",
+    )
+    assert choices("Which is better for a 13B model, one RTX 4090 or two RTX 3090?")[0] == "2x GeForce RTX 3090"
+    assert choices("预算 8000 元，跑 14B 模型买哪张卡")[0] == "GeForce RTX 5070 Ti"
+    assert "GeForce RTX 4090" not in choices("Which GPU for a 7B model under $600?")
+
+
+def test_what_was_not_understood_is_said() -> None:
+    report = pipeline.diagnose(Inputs(question="Can I run a 7B model on a RTX 9999?"))
+    assert [r.not_understood for r in report.recognised] == [("RTX 9999",)]
+    report = pipeline.diagnose(Inputs(question="Can I fine-tune FooBar-9000 on an RTX 4090?"))
+    assert [r.not_understood for r in report.recognised] == [("FooBar-9000",)]
+    assert report.plan is None
+
+
+def test_full_finetuning_is_claimed_only_where_it_fits() -> None:
+    small = pipeline.diagnose(Inputs(question="Can I pretrain GPT-2 from scratch on a GTX 1080 Ti?"))
+    assert small.plan is not None
+    assert small.plan.claims == ()
+    whole = pipeline.diagnose(Inputs(question="Full fine-tuning of Llama-3.2-1B on an RTX 5090: does it fit?"))
+    assert whole.plan is not None
+    assert whole.plan.claims == ("full_finetune_fits",)
+    large = pipeline.diagnose(Inputs(question="Can I do a full fine-tuning of Llama-3-70B on an RTX 4090?"))
+    assert large.plan is not None
+    assert large.plan.claims == ()
+
+
+def test_a_larger_batch_needs_more() -> None:
+    sizes = []
+    for batch in (1, 8):
+        plan = pipeline.diagnose(Inputs(question=f"LoRA of Llama-3-8B with batch size {batch} on an RTX 4090?")).plan
+        assert plan is not None
+        sizes.append(plan.numbers["lora_vram_gib"])
+    assert sizes[0] < sizes[1]
