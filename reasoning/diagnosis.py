@@ -40,6 +40,8 @@ from .session import Session, slots
 MAX_CANDIDATES = 5
 MIN_CANDIDATE = 0.02
 MAX_REASONS = 5
+# What a verdict needs, and the types of which some row shows that it is known.
+_JUDGED = {"gpu": ("gpu_arch", "gfx_present"), "driver": ("driver_at", "gfx_present"), "torch": ("torch_install",)}
 _GRAVITY = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -295,7 +297,8 @@ class Diagnosis:
         return likely[:MAX_CANDIDATES]
 
     def _default_questions(self) -> list[str]:
-        return [slug for slug in self.knowledge.questions if slug in ("collect_env", "nvidia_smi")]
+        asked = ("collect_env", "nvidia_smi", "gpu_model")
+        return [slug for slug in self.knowledge.questions if slug in asked]
 
     def _summary(
         self,
@@ -312,7 +315,13 @@ class Diagnosis:
             return words("summary.undecided", symptom=titles[0])
         if strange:
             return words("summary.no_rule", error=str(strange[0].fields.get("text", ""))[:160])
-        return words("summary.nothing_to_judge")
+        known = self.session.memory.of_type
+        lacking = [name for name, types in _JUDGED.items() if not any(known(t) for t in types)]
+        if not lacking:
+            return words("summary.nothing_wrong_seen")
+        *others, last = [words(f"judged.{name}") for name in lacking]
+        missing = words("list.last", first=words("list.and").join(others), last=last) if others else last
+        return words("summary.nothing_to_judge", missing=missing)
 
     def platform(self) -> str | None:
         """The system that the session is about, unless it is only assumed."""

@@ -177,6 +177,8 @@ class Planner:
             if not selection.picks.get("as_is"):
                 none = selection.nothing()
                 return words("fix_plan.left.no_build", reason=none.reason.rstrip(".。"))
+        if any(fixes[o.fix]["kind"] == "check" for o in offers(start.session, cause)):
+            return words("fix_plan.left.check_first")
         return words("fix_plan.left.no_cure")
 
     def _number(self, cause: str) -> tuple[int, str]:

@@ -80,7 +80,8 @@ _WELL_KNOWN = frozenset(
     }
 )  # fmt: skip
 _SHORTENED = frozenset({"torch", "torchvision", "torchaudio"})
-_RELEASE = re.compile(r"[0-9]\.[0-9]{1,2}\.[0-9]{1,2}(?:\+[a-z0-9.]{2,12})?$", re.ASCII)
+_RELEASE = re.compile(r"[0-9]\.[0-9]{1,2}\.[0-9]{1,2}(?P<local>\+[a-z0-9.]{2,12})?$", re.ASCII)
+_ASKED = re.compile(r"(?:pip3?|conda|mamba) (?:list|freeze)\b")
 _WELL_KNOWN_PREFIXES = ("nvidia-", "torch-", "pytorch-", "cuda-")
 
 Manager = Literal["pip", "conda"]
@@ -114,6 +115,7 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
     run = _Run()
     singles: list[Line] = []
     pending: str | None = None
+    asked = False
     for line in lines:
         text = line.text
         if not text or len(text) > 700:
@@ -127,9 +129,10 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
         if run.header is not None and not run.rows and (_RULE.match(text) or text.startswith("#")):
             continue
         row = _row(line)
-        if row is not None and _fits(run, row):
+        if row is not None and _fits(run, row, asked):
             run.rows.append(row)
             continue
+        asked = bool(_ASKED.search(text))
         run.broken = text.strip() in ("...", "…", "[...]", ":")
         _finish(run, out)
         run = _Run()
@@ -171,12 +174,17 @@ def _row(line: Line) -> _Row | None:
     return _Row(line, match.group("name"), match.group("gap"), match.group("version"), rest)
 
 
-def _fits(run: _Run, row: _Row) -> bool:
+def _shortened(row: _Row, asked: bool) -> bool:
+    """`torch 2.8.0+cu128`, or without a suffix right below `pip list`: what people leave of a list."""
+    release = _RELEASE.match(row.version) if row.name in _SHORTENED and not row.rest else None
+    return release is not None and (asked or release.group("local") is not None)
+
+
+def _fits(run: _Run, row: _Row, asked: bool) -> bool:
     """Whether the row may stand in this run; without a header the gap and the version must look like a list's."""
     if run.header is not None:
         return True
-    # `torch 2.8.0` alone on a line, as people shorten a list.
-    wide = len(row.gap) > 1 or "\t" in row.gap or (row.name in _SHORTENED and bool(_RELEASE.match(row.version)))
+    wide = len(row.gap) > 1 or "\t" in row.gap or _shortened(row, asked)
     if not wide or not _DOTTED.match(row.version) or len(row.rest) > 2:
         return False
     if not row.rest:

@@ -25,6 +25,14 @@ WANTED = {
     "all_programs_fail", "one_of_several_users", "worked_before", "wants_training", "wants_inference",
 }  # fmt: skip
 
+# Kinds that are a term or a figure, of which there are few ways to say it.
+TERMS = {
+    "wants_qlora", "wants_pretrain", "wants_4bit", "wants_8bit", "wants_fp32", "wants_pure16", "wants_mixed",
+    "wants_ddp", "no_checkpointing", "optimizer_adamw8bit", "optimizer_adamw", "optimizer_sgd", "optimizer_adafactor",
+    "optimizer_lion", "batch_size", "sequence_k", "sequence_tokens", "budget_usd", "budget_cny", "budget_wan",
+    "vram_stated", "cpu_cores",
+}  # fmt: skip
+
 
 def _rows() -> list[dict[str, Any]]:
     root = load(PATH, Problems())
@@ -50,7 +58,7 @@ PHRASES = _load()
 def test_entry(row: dict[str, Any]) -> None:
     entry = PhraseEntry.model_validate(row)
     alone = Phrases.compile([row])
-    assert len(entry.patterns) >= 4
+    assert len(entry.patterns) >= (1 if entry.kind in TERMS else 4)
     for sample in entry.samples:
         assert [s.kind for s in alone.said(sample)] == [entry.kind], sample
         assert entry.kind in [s.kind for s in PHRASES.said(sample)], sample
