@@ -349,7 +349,9 @@ def recommend(
 @click.option(
     "--shard", type=click.Choice(["full", "none"]), help="Divide the state among the cards (default), or not (DDP)."
 )
-@click.option("--gpu", "gpus", multiple=True, metavar="CARDS", help='Cards of the machine: "2x RTX 3090". Repeatable.')
+@click.option(
+    "--gpu", "gpus", multiple=True, metavar="CARDS", help='Cards of the machine, such as "2x NAME". Repeatable.'
+)
 @click.option("--option", "options", multiple=True, metavar="CARD", help="A card to choose from. Repeatable.")
 @click.option("--budget", metavar="N", type=click.IntRange(1, 99_999_999), help="What may be spent on a card.")
 @click.option("--currency", type=click.Choice(["USD", "CNY"]), default="USD", show_default=True, help="Of the budget.")
@@ -377,9 +379,9 @@ def plan(
     """Say whether a model and method fit on cards, which card to take, and whether the power supply suffices.
 
     \b
-    gpurules plan --model Llama-3.1-8B --method full --gpu "2x RTX 3090"
-    gpurules plan --params-b 13 --method inference --option "RTX 3090" --option "RTX 4060 Ti 16GB"
-    gpurules plan --gpu "2x RTX 4090" --psu-w 1000
+    gpurules plan --model Llama-3.1-8B --method full --gpu "2x A10"
+    gpurules plan --params-b 13 --method inference --option A10 --option L4
+    gpurules plan --gpu "2x A10" --psu-w 1000
     gpurules plan --question "Which card runs a 14B model for 800 USD?"
 
     Exit status 0 for yes, 1 for anything else.

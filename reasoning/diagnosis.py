@@ -41,7 +41,11 @@ MAX_CANDIDATES = 5
 MIN_CANDIDATE = 0.02
 MAX_REASONS = 5
 # What a verdict needs, and the types of which some row shows that it is known.
-_JUDGED = {"gpu": ("gpu_arch", "gfx_present"), "driver": ("driver_at", "gfx_present"), "torch": ("torch_install",)}
+_JUDGED = {
+    "judged.gpu": ("gpu_arch", "gfx_present"),
+    "judged.driver": ("driver_at", "gfx_present"),
+    "judged.torch": ("torch_install",),
+}
 _GRAVITY = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -319,7 +323,7 @@ class Diagnosis:
         lacking = [name for name, types in _JUDGED.items() if not any(known(t) for t in types)]
         if not lacking:
             return words("summary.nothing_wrong_seen")
-        *others, last = [words(f"judged.{name}") for name in lacking]
+        *others, last = [words(name) for name in lacking]
         missing = words("list.last", first=words("list.and").join(others), last=last) if others else last
         return words("summary.nothing_to_judge", missing=missing)
 

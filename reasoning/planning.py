@@ -183,11 +183,16 @@ def _shape(row: Mapping[str, Scalar]) -> Shape | None:
 
 def planned(facts: Iterable[Fact], knowledge: Knowledge) -> list[Fact]:
     """The facts with the request, cards and estimates of a planning question, where they hold one."""
-    given = [f for f in facts if f.provenance != ORIGIN]
+    listed = list(facts)
+    given = [f for f in listed if f.provenance != ORIGIN]
     request = read_request(given, knowledge)
-    if not request.topics:
-        return given
-    return [*given, *_made(request, tables(knowledge))]
+    made = _made(request, tables(knowledge)) if request.topics else []
+    # Recalled from a report they are there already, each in its place.
+    return listed if _same(made, [f for f in listed if f.provenance == ORIGIN]) else [*given, *made]
+
+
+def _same(first: Sequence[Fact], second: Sequence[Fact]) -> bool:
+    return len(first) == len(second) and {f.key() for f in first} == {f.key() for f in second}
 
 
 def read_request(facts: Sequence[Fact], knowledge: Knowledge) -> Request:
@@ -206,7 +211,8 @@ def read_request(facts: Sequence[Fact], knowledge: Knowledge) -> Request:
             kinds |= {s.kind for s in knowledge.phrases.said(f"{name.replace('dtype', '')} {goals[name]}".strip())}
     request.kinds = frozenset(kinds)
     known = tables(knowledge)
-    request.machine = _machine(facts, said, knowledge, known)
+    # In an order of its own: facts come in another one when they are recalled.
+    request.machine = tuple(sorted(_machine(facts, said, knowledge, known), key=lambda c: (c.product, c.count)))
     request.model = _model(goals, said, known)
     request.budget = _budget(request, goals)
     request.options = _options(request, facts, goals, knowledge, known)

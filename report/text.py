@@ -381,11 +381,13 @@ class _ReportDrawing(Drawing):
         ]
         lines = self.paragraph("not_checked", [words("list.stop").join(groups)])
         obtainable = [item for item in items if item.obtain]
-        shown = obtainable if self.verbose else obtainable[:_NOT_CHECKED]
+        # Where the cause is found, how to look further is for those who ask for it.
+        usual = obtainable[:_NOT_CHECKED] if self.report.verdict == "unknown" else []
+        shown = obtainable if self.verbose else usual
         indent = min(max((display_width(clean(i.title)) for i in shown), default=0), 28) + 4
         for item in shown:
             lines += self.obtain(item, indent)
-        if len(obtainable) > len(shown):
+        if shown and len(obtainable) > len(shown):
             lines.append("  " + words.count("count.more", len(obtainable) - len(shown)))
         return lines
 

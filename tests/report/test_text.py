@@ -32,7 +32,6 @@ PROBLEM  This torch has no code for the RTX 5090. Install a CUDA 12.8+ build:
   not it    the driver is new enough; the CUDA toolkit plays no part
 
 Not checked: power supply, PCIe link (not in the paste).
-  power supply  --goal psu_w=850
 Details: gpurules why 1
 """
     )
@@ -58,7 +57,6 @@ def test_one_problem_zh(one_problem_zh: Report) -> None:
   排除      驱动版本足够新；与系统中的 CUDA 工具包无关
 
 未检查：电源、PCIe 链路（文本中没有）。
-  电源  --goal psu_w=850
 详情：gpurules why 1
 """
     )
@@ -251,8 +249,6 @@ issue.txt (collect_env, traceback)
 
 Not checked: power supply, PCIe link (not in
 the paste).
-  power supply
-    --goal psu_w=850
 Details: gpurules why 1
 """
     )
@@ -280,7 +276,6 @@ x torch 2.6.0+cu124 cannot run on RTX 5090   [torch-build-lacks-kernels]
   not it    the driver is new enough; the CUDA toolkit plays no part
 
 Not checked: power supply, PCIe link (not in the paste).
-  power supply  --goal psu_w=850
 Details: gpurules why 1
 """
     )

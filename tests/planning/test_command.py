@@ -1,0 +1,82 @@
+"""`gpurules plan`: its options, its text and JSON forms, its exit status, and that explanations work on its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from gpurules.cli import cli
+
+
+def run(*args: str) -> tuple[int, str]:
+    done = CliRunner().invoke(cli, ["plan", "--no-save", "--lang", "en", *args])
+    return done.exit_code, done.output
+
+
+def plan(*args: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run("--json", *args)[1])["plan"]
+    return found
+
+
+def test_text() -> None:
+    code, text = run("-q", "--model", "Llama-3.1-8B", "--method", "full", "--gpu", "2x RTX 3090")
+    assert code == 1
+    assert text == (
+        "DEPENDS  full fine-tuning of Llama-3.1-8B does not fit on 2x GeForce RTX 3090,\n         LoRA does.\n"
+    )
+    code, text = run("-q", "--lang", "zh", "--model", "Llama-3.1-8B", "--method", "inference", "--gpu", "RTX 4090")
+    assert code == 0
+    assert text == "可行  Llama-3.1-8B 在 GeForce RTX 4090 上放得下。\n"
+
+
+def test_parts_and_assumptions_are_told() -> None:
+    found = plan("--model", "Llama-2-7B", "--method", "qlora", "--gpu", "RTX 3090", "--seq", "1024", "--batch", "2")
+    texts = [reason["text"] for reason in found["reasons"]]
+    assert texts[0].startswith("QLoRA, a card: weights 3.6 GiB, gradients 0.1 GiB, optimizer 0.4 GiB, activations")
+    assert "assumed: the optimizer is AdamW" in texts
+    assert not any("batch" in text or "tokens" in text for text in texts)
+    low, high = found["ranges"]["qlora_vram_gib"]
+    assert low < found["numbers"]["qlora_vram_gib"] < high
+
+
+def test_options_change_the_estimate() -> None:
+    usual = ("--model", "Llama-2-7B", "--method", "full", "--gpu", "8x A100 80GB")
+    sizes = {
+        name: plan(*usual, *more)["numbers"]["full_ft_vram_gib"]
+        for name, more in {
+            "usual": (),
+            "adamw8bit": ("--optimizer", "adamw8bit"),
+            "pure": ("--precision", "pure-bf16"),
+            "long": ("--seq", "16384"),
+            "none": ("--shard", "none"),
+        }.items()
+    }
+    assert sizes["pure"] < sizes["adamw8bit"] < sizes["usual"] < sizes["long"] < sizes["none"]
+
+
+def test_choices_power_workers() -> None:
+    found = plan("--params-b", "13", "--method", "inference", "--option", "RTX 3090", "--option", "RTX 4060 Ti 16GB")
+    assert found["choices"] == ["GeForce RTX 3090", "GeForce RTX 4060 Ti 16GB"]
+    assert plan("--gpu", "2x RTX 4090", "--psu-w", "1000")["verdict"] == "no"
+    assert plan("--gpu", "2x H100", "--cores", "64")["numbers"]["num_workers"] == 31
+    bought = plan("--params-b", "7", "--budget", "4000", "--currency", "CNY")["choices"]
+    assert "GeForce RTX 4060 Ti 16GB" in bought
+    assert "GeForce RTX 4090" not in bought
+
+
+@pytest.mark.parametrize("args", [(), ("--gpu", "Some Card 1"), ("--params-b", "0"), ("--batch", "none")])
+def test_faults(args: tuple[str, ...]) -> None:
+    assert run(*args)[0] == 2
+
+
+def test_why_and_what_if_follow(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text(
+        run("--json", "--model", "Llama-2-7B", "--method", "full", "--gpu", "RTX 3090")[1], encoding="utf-8"
+    )
+    done = CliRunner().invoke(cli, ["why", "planning_capacity", "--in", str(report), "--lang", "en"])
+    assert done.exit_code == 0
+    assert "full fine-tuning" in done.output
