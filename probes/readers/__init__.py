@@ -92,13 +92,15 @@ def read_text(
     if found:
         layouts.append("errors")
         facts.extend(found)
-    return Reading(tuple(merge_equal(_without_coarser(_without_side_remarks(facts)))), tuple(layouts), cleaned.truncated)
+    kept = _without_coarser(_without_side_remarks(facts))
+    return Reading(tuple(merge_equal(kept)), tuple(layouts), cleaned.truncated)
 
 
 def _without_side_remarks(facts: Sequence[Fact]) -> list[Fact]:
     """Drop what a prompt or a banner says of the system and of Python where a report of torch tells it itself."""
     told = {fact.type for fact in facts if fact.provenance[0].reader == "collect_env"}
-    return [f for f in facts if f.provenance[0].reader != "system" or f.type not in ("os", "python") or f.type not in told]
+    asides = {"os", "python"} & told
+    return [fact for fact in facts if fact.provenance[0].reader != "system" or fact.type not in asides]
 
 
 def _without_coarser(facts: Sequence[Fact]) -> list[Fact]:

@@ -23,7 +23,9 @@ _UNAME = re.compile(
     r"(?:[^ \t]{1,40} ){0,2}GNU/Linux[ \t]*$",
     re.ASCII,
 )
-_TEGRA = re.compile(r"[ \t]{0,8}#? ?R(?P<major>[0-9]{2}) \(release\), REVISION: (?P<minor>[0-9]{1,2}(?:\.[0-9]{1,2})?),")
+_TEGRA = re.compile(
+    r"[ \t]{0,8}#? ?R(?P<major>[0-9]{2}) \(release\), REVISION: (?P<minor>[0-9]{1,2}(?:\.[0-9]{1,2})?),"
+)
 _DKMS = re.compile(
     r"[ \t]{0,8}nvidia(?:-[a-z0-9-]{1,30})?(?:/|, )[0-9]{2,4}\.[0-9.]{1,12}"
     r"(?:, (?P<release>" + _RELEASE + r"), (?:[a-z0-9_]{4,8}))?: (?P<state>added|built|installed)\b",
@@ -31,7 +33,8 @@ _DKMS = re.compile(
 )
 _PYTHON = re.compile(r"[ \t]{0,8}Python (?P<version>[23]\.[0-9]{1,2}\.[0-9]{1,2}(?:(?:a|b|rc)[0-9]{1,2})?\+?)[ \t]*$")
 _BANNER = re.compile(
-    r"[ \t]{0,8}Python (?P<version>[23]\.[0-9]{1,2}\.[0-9]{1,2})[^ \t]{0,8} .{1,160}\] on (?P<system>win32|linux|darwin)[ \t]*$"
+    r"[ \t]{0,8}Python (?P<version>[23]\.[0-9]{1,2}\.[0-9]{1,2})[^ \t]{0,8} .{1,160}\] on "
+    r"(?P<system>win32|linux|darwin)[ \t]*$"
 )
 _WSL_LINE = re.compile(r"[ \t]{0,8}(?P<label>[^:：\n]{2,24}?)[ \t]{0,4}[:：][ \t]{0,4}(?P<value>[0-9][0-9.]{2,20})")
 _WSL_KERNEL = frozenset({"kernel version", "内核版本", "核心版本"})
