@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
 from gpurules.probes.readers import system
 from gpurules.probes.readers.line import Line
 
 UNAME = (
-    "Linux desk 5.15.167.4-microsoft-standard-WSL2 #1 SMP Tue Nov 5 00:21:55 UTC 2024 x86_64 x86_64 x86_64 GNU/Linux"
+    "Linux desk 5.15.167.4-microsoft-standard-WSL2 #1 SMP Tue Nov 5 2024 x86_64 x86_64 x86_64 GNU/Linux"
 )
 
 
