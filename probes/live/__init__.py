@@ -15,7 +15,22 @@ from pathlib import Path
 
 from ...facts import Fact
 from ..runner import Runner, SystemRunner
-from . import environment, host, interpreter, modules, nvml, pci, smi
+from . import (
+    account,
+    dkms,
+    environment,
+    firmware,
+    host,
+    interpreter,
+    kfd,
+    modules,
+    nvml,
+    pci,
+    services,
+    smi,
+    toolkits,
+    wiring,
+)
 from .source import Machine, ProbeError, Stating
 
 __all__ = ["collect"]
@@ -135,5 +150,17 @@ _TASKS = (
     _Task("nvml", _nvidia),
     _Task("python", _python),
     _Task("environment", _quick(environment.probe_environment)),
+    _Task("firmware", _quick(firmware.probe_firmware), linux_only=True),
+    _Task("power_supplies", _quick(firmware.probe_power_supplies), linux_only=True),
+    _Task("dkms", _quick(dkms.probe_dkms), linux_only=True),
+    _Task("services", services.probe_services, linux_only=True),
+    _Task("toolkits", toolkits.probe_toolkits, linux_only=True),
+    _Task("libraries", _quick(toolkits.probe_libraries), linux_only=True),
+    _Task("account", _quick(account.probe_account), linux_only=True),
+    _Task("storage", _quick(account.probe_storage), linux_only=True),
+    _Task("iommu", _quick(wiring.probe_iommu), linux_only=True),
+    _Task("network", _quick(wiring.probe_network), linux_only=True),
+    _Task("numa", _quick(wiring.probe_numa), linux_only=True),
+    _Task("kfd", _quick(kfd.probe_kfd), linux_only=True),
 )
 _SLOW = ("gpurules-probe-nvml", "gpurules-probe-python")

@@ -5,6 +5,7 @@ May live here: the probe's view of a machine, bounded reading, making facts. Mus
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +17,7 @@ from ..runner import Runner
 # procfs refuses reads as large as the limit, so files are read in pieces.
 _MAX_PIECES = 64
 _PIECE = 1 << 16
+_MAX_LINKS = 16
 
 
 class ProbeError(Exception):
@@ -54,6 +56,16 @@ class Machine:
     def text(self, name: str) -> str | None:
         """The text of a file of the machine without outer white space; None where it cannot be read."""
         return read_text(self.path(name))
+
+    def resolved(self, name: str) -> Path:
+        """Where an absolute path of the machine leads, links followed; absolute ones stay under the root."""
+        place = self.path(name)
+        for _ in range(_MAX_LINKS):
+            if not place.is_symlink():
+                break
+            target = place.readlink()
+            place = self.path(str(target)) if target.is_absolute() else place.parent / target
+        return Path(os.path.normpath(place))
 
 
 def read_text(path: Path) -> str | None:
