@@ -660,6 +660,38 @@ def probe(python: str | None, target: Path | None, redact: bool, show_redactions
         raise Failure(f"{_shown(str(target))}: {_reason(error)}") from error
 
 
+@cli.command(short_help="Check the files of a project against a machine.")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@_input_options
+@click.option("--probe/--no-probe", default=None, help="Look at this machine; default: unless it is described.")
+@common_options
+@click.pass_context
+def check(
+    context: click.Context,
+    path: Path,
+    *,
+    reports: tuple[str, ...],
+    facts: tuple[str, ...],
+    probe: bool | None,
+    common: Common,
+) -> None:
+    """Say whether what a project asks for works here, or on the machine described.
+
+    Reads requirements*.txt, pyproject.toml, environment.yml, Dockerfile and compose files; PATH is a file or their
+    folder. Nothing is installed, built or run.
+    """
+    from .report.text import render_text
+
+    inputs = _inputs(common, reports, facts, probe=probe)
+    with _pipeline() as pipeline:
+        report = pipeline.check(inputs, path)
+    if common.format == "json":
+        _emit(report.to_json(ascii_only=not _utf8()) + "\n")
+    else:
+        _emit(render_text(report, lang=common.lang, look=_look(), detail=common.detail))
+    context.exit(report.exit_status("error"))
+
+
 # --- the knowledge ------------------------------------------------------------------------------------------------
 
 

@@ -268,6 +268,23 @@ def apply_plan(
         raise InputError(f"fix --apply: the report is not of this machine as it is now: {error}") from error
 
 
+def check(inputs: Inputs, path: Path) -> Report:
+    """Whether what the files of a project ask for works on the machine. Raises InputError."""
+    from .probes.project import project_files, read_project
+
+    try:
+        project = read_project(project_files(path))
+    except OSError as error:
+        raise InputError(f"{error.filename}: {(error.strerror or str(error)).lower()}") from error
+    if not project.read:
+        what = f"cannot read {', '.join(project.unread)}" if project.unread else "no project file that gpurules reads"
+        raise InputError(f"{path.name or path}: {what}")
+    report = diagnose(replace(inputs, given=[*inputs.given, *project.facts]))
+    seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
+    seen += [Recognised(source=name, layouts=()) for name in project.unread]
+    return report.model_copy(update={"recognised": (*report.recognised, *seen)})
+
+
 # --- the knowledge ----------------------------------------------------------------------------------------------------
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from ...facts import Fact
 from .modules import module_file
@@ -21,7 +21,7 @@ _TREE = "/var/lib/dkms"
 _SIGNED = b"~Module signature appended~\n"
 _LICENSE = b"\0license="
 _FLAVOURS = {b"Dual MIT/GPL": "open", b"NVIDIA": "proprietary"}
-_OPENERS: dict[str, Callable[..., IO[bytes]]] = {".ko": open, ".gz": gzip.open, ".xz": lzma.open}
+_OPENERS: dict[str, Any] = {".ko": open, ".gz": gzip.open, ".xz": lzma.open}
 _MAX_MODULE = 256 << 20
 _MAX_FOLDERS = 200
 
@@ -81,7 +81,7 @@ def _content(path: Path) -> bytes | None:
         return None
     try:
         with opener(path, "rb") as file:
-            data = file.read(_MAX_MODULE)
+            data: bytes = file.read(_MAX_MODULE)
     except (OSError, EOFError, lzma.LZMAError):
         return None
     return b"\0" + data
