@@ -114,6 +114,21 @@ def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
     return redacted(facts) if redact else facts
 
 
+def snapshot(inputs: Inputs, *, redact: bool = True, **machine: Any) -> dict[str, Any]:
+    """The facts of this machine and the raw outputs that they come from; `machine`: what `collect` takes of it."""
+    from .probes.live import collect
+    from .probes.redact import redact_values
+    from .probes.runner import SystemRunner
+    from .probes.snapshot import Recorder
+    from .reasoning.merge import merge
+
+    recorder = Recorder(machine.pop("runner", None) or SystemRunner(machine.get("environ")))
+    found = collect(python=inputs.python, runner=recorder, read=recorder.read, **machine)
+    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge_in(inputs.knowledge).vocabulary)]
+    document = {"schema": "gpurules.facts/1", "facts": facts, "raw": recorder.raw()}
+    return dict(redact_values(document)) if redact else document
+
+
 def read(inputs: Inputs) -> list[Fact]:
     """The facts that the inputs state. Raises InputError."""
     return list(gather(inputs, knowledge_in(inputs.knowledge)).facts)

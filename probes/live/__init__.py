@@ -79,6 +79,7 @@ def collect(
     python: str | None = None,
     environ: Mapping[str, str] | None = None,
     limit_s: float = 8.0,
+    read: Callable[[str, str], None] | None = None,
 ) -> list[Fact]:
     """All facts of the live probes, in a fixed order of probes; never raises.
 
@@ -86,6 +87,7 @@ def collect(
     runner: how commands are run; by default on this machine with `environ`.
     python: the interpreter that runs torch; by default the active virtual or conda environment, else this one.
     limit_s: seconds for all probes together; a probe that needs longer gives a `probe_failure`.
+    read: called with the path and text of each file that a probe reads whole.
     """
     variables = dict(os.environ if environ is None else environ)
     machine = Machine(
@@ -94,6 +96,7 @@ def collect(
         environ=variables,
         system=_SYSTEMS.get(platform.system(), "linux"),
         python=python,
+        read=read,
     )
     deadline = time.monotonic() + limit_s
     tasks = [task for task in _TASKS if machine.system == "linux" or not task.linux_only]
