@@ -639,7 +639,13 @@ def _converse(dialogue: Dialogue, target: Path | None, common: Common) -> None:
 
 @cli.command(short_help="Print what can be seen of this machine.")
 @click.option("--python", metavar="PATH", help="The interpreter that runs torch.")
-@click.option("--save", "target", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there.")
+@click.option(
+    "--save",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write facts and raw outputs there, for --facts.",
+)
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Replace names, addresses and serials.")
 @click.option("--show-redactions", is_flag=True, help="List on stderr what was replaced.")
 @common_options
@@ -647,19 +653,64 @@ def probe(python: str | None, target: Path | None, redact: bool, show_redactions
     """Print what can be seen of this machine, as facts that --facts reads."""
     from .report.facts_text import facts_json, facts_yaml, redactions
 
+    inputs = _inputs(common, probe=True, python=python)
     with _pipeline() as pipeline:
-        facts = pipeline.probe(_inputs(common, probe=True, python=python), redact=redact)
+        if target is not None:
+            _save_snapshot(pipeline.snapshot(inputs, redact=redact), target, common, show_redactions=show_redactions)
+            return
+        facts = pipeline.probe(inputs, redact=redact)
     if show_redactions:
         for line in redactions(facts):
             click.echo(line, err=True)
-    text = facts_json(facts, ascii_only=not _utf8()) if common.format == "json" else facts_yaml(facts)
-    if target is None:
-        _emit(text)
-        return
+    _emit(facts_json(facts, ascii_only=not _utf8()) if common.format == "json" else facts_yaml(facts))
+
+
+def _save_snapshot(snapshot: dict[str, Any], target: Path, common: Common, *, show_redactions: bool) -> None:
+    from .facts import Fact
+    from .report.facts_text import redactions
+    from .report.snapshot_text import snapshot_json, snapshot_yaml
+
+    if show_redactions:
+        facts = [Fact(kind, fields) for entry in snapshot["facts"] for kind, fields in entry.items()]
+        for line in redactions(facts):
+            click.echo(line, err=True)
+    text = snapshot_json(snapshot) if common.format == "json" else snapshot_yaml(snapshot)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Failure(f"{_shown(str(target))}: {_reason(error)}") from error
+
+
+@cli.command(short_help="Check the files of a project against a machine.")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@_input_options
+@click.option("--probe/--no-probe", default=None, help="Look at this machine; default: unless it is described.")
+@common_options
+@click.pass_context
+def check(
+    context: click.Context,
+    path: Path,
+    *,
+    reports: tuple[str, ...],
+    facts: tuple[str, ...],
+    probe: bool | None,
+    common: Common,
+) -> None:
+    """Say whether what a project asks for works here, or on the machine described.
+
+    Reads requirements*.txt, pyproject.toml, environment.yml, Dockerfile and compose files; PATH is a file or their
+    folder. Nothing is installed, built or run.
+    """
+    from .report.text import render_text
+
+    inputs = _inputs(common, reports, facts, probe=probe)
+    with _pipeline() as pipeline:
+        report = pipeline.check(inputs, path)
+    if common.format == "json":
+        _emit(report.to_json(ascii_only=not _utf8()) + "\n")
+    else:
+        _emit(render_text(report, lang=common.lang, look=_look(), detail=common.detail))
+    context.exit(report.exit_status("error"))
 
 
 # --- the knowledge ------------------------------------------------------------------------------------------------

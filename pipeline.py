@@ -114,6 +114,21 @@ def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
     return redacted(facts) if redact else facts
 
 
+def snapshot(inputs: Inputs, *, redact: bool = True, **machine: Any) -> dict[str, Any]:
+    """The facts of this machine and the raw outputs that they come from; `machine`: what `collect` takes of it."""
+    from .probes.live import collect
+    from .probes.redact import redact_values
+    from .probes.runner import SystemRunner
+    from .probes.snapshot import Recorder
+    from .reasoning.merge import merge
+
+    recorder = Recorder(machine.pop("runner", None) or SystemRunner(machine.get("environ")))
+    found = collect(python=inputs.python, runner=recorder, read=recorder.read, **machine)
+    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge_in(inputs.knowledge).vocabulary)]
+    document = {"schema": "gpurules.facts/1", "facts": facts, "raw": recorder.raw()}
+    return dict(redact_values(document)) if redact else document
+
+
 def read(inputs: Inputs) -> list[Fact]:
     """The facts that the inputs state. Raises InputError."""
     return list(gather(inputs, knowledge_in(inputs.knowledge)).facts)
@@ -266,6 +281,23 @@ def apply_plan(
         return Applying(report, target_of(report), confirm, say, again).run()
     except NotHere as error:
         raise InputError(f"fix --apply: the report is not of this machine as it is now: {error}") from error
+
+
+def check(inputs: Inputs, path: Path) -> Report:
+    """Whether what the files of a project ask for works on the machine. Raises InputError."""
+    from .probes.project import project_files, read_project
+
+    try:
+        project = read_project(project_files(path))
+    except OSError as error:
+        raise InputError(f"{error.filename}: {(error.strerror or str(error)).lower()}") from error
+    if not project.read:
+        what = f"cannot read {', '.join(project.unread)}" if project.unread else "no project file that gpurules reads"
+        raise InputError(f"{path.name or path}: {what}")
+    report = diagnose(replace(inputs, given=[*inputs.given, *project.facts]))
+    seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
+    seen += [Recognised(source=name, layouts=()) for name in project.unread]
+    return report.model_copy(update={"recognised": (*report.recognised, *seen)})
 
 
 # --- the knowledge ----------------------------------------------------------------------------------------------------
