@@ -27,9 +27,11 @@ from .checks import PROBE, Check, Device
 State = Literal["passed", "failed", "skipped", "timeout", "killed", "crashed", "out_of_memory"]
 
 _FIRST = "available"
+_NO_TIME = "no time was left"
 _NO_DEVICE = "the device does not answer"
 _CHILD = Path(__file__).with_name("_child.py")
 _POLL_S = 0.05
+_USUAL_S = 55.0
 _MAX_OUTPUT = 1 << 20
 _MAX_DETAIL = 400
 _AT_ONCE = 2  # most of a check's time goes into importing torch, and a second core is everywhere
@@ -39,10 +41,17 @@ _ENDED_FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What all checks together may use: seconds, and a share of the free memory of the host and of the device."""
+    """What all checks together may use: seconds, and a share of the free memory of the host and of the device.
 
-    seconds: float = 55.0
+    More seconds than usual, for a slow machine, lengthen the limit of each check too.
+    """
+
+    seconds: float = _USUAL_S
     share: float = 0.5
+
+    def limit_s(self, check: Check) -> float:
+        """How long one check may take."""
+        return check.limit_s * max(1.0, self.seconds / _USUAL_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +98,17 @@ def run_checks(
     def done(check: Check, reason: str = "") -> Outcome:
         left = end - time.monotonic()
         if not reason and left < _LEAST_S:
-            reason = "no time was left"
+            reason = _NO_TIME
         with telling:
             progress(check, None)
         outcome = (
             Outcome(check, device, "skipped", reason)
             if reason
-            else _run(check, device, python, min(check.limit_s, left), limits.share / _AT_ONCE, environ)
+            else _run(check, device, python, min(limits.limit_s(check), left), limits.share / _AT_ONCE, environ)
         )
+        if outcome.state == "timeout" and left < limits.limit_s(check):
+            # It had less time than it may take, which says nothing of the device.
+            outcome = Outcome(check, device, "skipped", _NO_TIME, outcome.seconds)
         with telling:
             progress(check, outcome)
         return outcome
