@@ -51,7 +51,7 @@ def device_of(wanted: str, facts: Sequence[Fact]) -> Device:
 def validated(
     facts: Sequence[Fact], checks: Sequence[Check], device: Device, budget: Budget, progress: Progress
 ) -> tuple[list[Fact], list[Outcome]]:
-    """The facts that the checks give, and their outcomes; facts: of the machine, with the interpreter that has torch."""
+    """The facts that the checks give, and their outcomes; facts: of the machine and the interpreter that has torch."""
     python = next((str(f.fields["executable"]) for f in facts if f.type == "python" and "executable" in f.fields), "")
     outcomes = run_checks(checks, device, python or sys.executable, budget, progress=progress)
     return [*planned(checks, device), *(outcome.fact() for outcome in outcomes)], outcomes

@@ -19,7 +19,7 @@ Observed = Literal["passed", "failed", "skipped", "timeout", "killed", "crashed"
 class CheckRow(_Model):
     """One check. predicted: what the rules expect, with the rule and its sentence; observed: how it ended.
 
-    agrees: absent where nothing was predicted, or the check was skipped. value: what it read, such as a list of targets.
+    agrees: absent where nothing was predicted, or the check was skipped. value: what it read, such as targets.
     """
 
     check: str

@@ -6,7 +6,7 @@ library and torch, judgement of the machine. Works on every Python that a torch 
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import math
 import os
@@ -240,7 +240,7 @@ def topology(given: Given) -> dict[str, Any]:
     direct = {(a, b) for a, b in pairs if reach(a, b)}
     odd = sorted((a, b) for a, b in direct if (b, a) not in direct)
     if odd:
-        raise Wrong("GPU %d reaches GPU %d directly, but not the other way round" % odd[0])
+        raise Wrong(f"GPU {odd[0][0]} reaches GPU {odd[0][1]} directly, but not the other way round")
     return {"pairs": len(pairs), "direct": len(direct)}
 
 

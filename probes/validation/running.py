@@ -6,6 +6,7 @@ what is expected of them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -188,10 +189,8 @@ def _used_mib(pid: int) -> int:
 def _stop(child: subprocess.Popen[bytes]) -> None:
     """Ends the child and everything in its process group."""
     if os.name == "posix":
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # all of it is gone
             os.killpg(child.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass  # all of it is gone
     elif child.poll() is None:
         child.kill()
     try:

@@ -28,7 +28,11 @@ def test_every_message_that_the_renderers_name_exists_and_is_used() -> None:
     modules = [*ROOT.glob("*.py"), *(ROOT / "report").glob("*.py"), *(ROOT / "reasoning").glob("*.py")]
     code = "".join(path.read_text(encoding="utf-8") for path in modules)
     literals = set(re.findall(r'"([a-z_.]+)"', code))
-    families = ("explain.op.", "label.", "number.", "plan.", "verdict.", "whynot.outranked.", "fix.checked.", "recommend.any_", "recommend.none_any_")  # completed with a value of the report
+    # completed with a value of the report
+    families = (
+        "explain.op.", "label.", "number.", "plan.", "verdict.", "whynot.outranked.", "fix.checked.",
+        "recommend.any_", "recommend.none_any_", "validate.check.", "validate.state.", "validate.verdict.",
+    )  # fmt: skip
     stems = {re.sub(r"\.(one|other)$", "", key) for key in CATALOG}
     unused = {key for key in stems if key not in literals and not key.startswith((*families, "count."))}
     assert unused == set()
