@@ -87,7 +87,9 @@ def arch_list(given: Given) -> dict[str, Any]:
     text = flags() if flags and given.torch.version.cuda else None
     if not text:
         raise Skip("this build has no code for GPUs")
-    return {"value": text}
+    # The catalog lists device code; code for the driver to compile stands beside it.
+    names = sorted((w for w in text.split() if w.startswith("sm_")), key=lambda name: (len(name), name))
+    return {"value": " ".join(names), "ptx": " ".join(w for w in text.split() if not w.startswith("sm_"))}
 
 
 def kernel(given: Given) -> dict[str, Any]:
