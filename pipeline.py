@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .report.explanations import HowTo, WhatIf, WhyNot
     from .report.messages import Words
     from .report.model import Lang
+    from .report.validation import Validation
+    from .validating import Progress
 
 _R = TypeVar("_R", bound=Report)
 
@@ -42,7 +44,8 @@ def diagnose(inputs: Inputs) -> Report:
     """The main job: causes, fixes and reasons. Raises InputError."""
     knowledge = knowledge_in(inputs.knowledge)
     gathered = gather(inputs, knowledge)
-    session, notes = open_session(knowledge, gathered.facts, inputs.engine, inputs.tick)
+    facts = [*gathered.facts, *(_checked_too(gathered.facts, inputs) if inputs.validate else ())]
+    session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
     report = diagnosis.report(recognised=gathered.recognised)
     notes += [
@@ -298,6 +301,35 @@ def check(inputs: Inputs, path: Path) -> Report:
     seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
     seen += [Recognised(source=name, layouts=()) for name in project.unread]
     return report.model_copy(update={"recognised": (*report.recognised, *seen)})
+
+
+def validate(
+    inputs: Inputs, wanted: str, only: Sequence[str], seconds: float, share: float, progress: Progress
+) -> tuple[Validation, Report]:
+    """Checks that run on a device of this machine, compared with what the rules say. Raises InputError."""
+    from .probes.validation import Budget
+    from .validating import chosen, device_of, validation
+
+    knowledge = knowledge_in(inputs.knowledge)
+    checks = chosen(only)
+    facts = gather(replace(inputs, probe=True), knowledge).facts
+    device = device_of(wanted, facts)
+
+    def judge(given: Sequence[Fact]) -> tuple[Session, Report]:
+        session, notes = open_session(knowledge, given, inputs.engine, inputs.tick)
+        return session, _diagnosis(session, inputs.lang).report().model_copy(update={"notes": tuple(notes) or None})
+
+    return validation(facts, checks, device, Budget(seconds, share), progress, judge, inputs.lang)
+
+
+def _checked_too(facts: Sequence[Fact], inputs: Inputs) -> list[Fact]:
+    """The facts of `diagnose --validate`: what came of all checks on the device that torch would use."""
+    from .probes.validation import CHECKS, Budget
+    from .validating import device_of, validated
+
+    if not inputs.probe:
+        raise InputError("--validate runs checks on this machine: add --probe to what you describe")
+    return validated(facts, CHECKS, device_of("auto", facts), Budget(), inputs.progress)[0]
 
 
 # --- the knowledge ----------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from gpurules.probes.readers import system
 from gpurules.probes.readers.line import Line
 
