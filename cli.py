@@ -18,7 +18,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, cast
@@ -245,6 +245,7 @@ def _help_without_command(context: click.Context) -> None:
     help="Exit with 1 from this severity on.",
 )
 @click.option("--no-save", is_flag=True, help="Do not keep the report for `gpurules why`.")
+@click.option("--validate", "validated", is_flag=True, help="Run checks on the device too (up to a minute).")
 @common_options
 @more_formats("markdown")
 @click.pass_context
@@ -259,6 +260,7 @@ def diagnose(
     python: str | None,
     fail_on: FailOn,
     no_save: bool,
+    validated: bool,
     common: Common,
 ) -> None:
     """Find what is wrong, on this machine or in what you paste, and what to do about it.
@@ -271,6 +273,8 @@ def diagnose(
     from .report.text import render_text
 
     inputs = _inputs(common, reports, facts, question=question, goals=goals, probe=probe, python=python)
+    if validated:
+        inputs = replace(inputs, validate=True, progress=_progress(common))
     with _pipeline() as pipeline:
         report = pipeline.diagnose(inputs)
     if not no_save:
@@ -639,7 +643,13 @@ def _converse(dialogue: Dialogue, target: Path | None, common: Common) -> None:
 
 @cli.command(short_help="Print what can be seen of this machine.")
 @click.option("--python", metavar="PATH", help="The interpreter that runs torch.")
-@click.option("--save", "target", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write there.")
+@click.option(
+    "--save",
+    "target",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write facts and raw outputs there, for --facts.",
+)
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Replace names, addresses and serials.")
 @click.option("--show-redactions", is_flag=True, help="List on stderr what was replaced.")
 @common_options
@@ -647,19 +657,64 @@ def probe(python: str | None, target: Path | None, redact: bool, show_redactions
     """Print what can be seen of this machine, as facts that --facts reads."""
     from .report.facts_text import facts_json, facts_yaml, redactions
 
+    inputs = _inputs(common, probe=True, python=python)
     with _pipeline() as pipeline:
-        facts = pipeline.probe(_inputs(common, probe=True, python=python), redact=redact)
+        if target is not None:
+            _save_snapshot(pipeline.snapshot(inputs, redact=redact), target, common, show_redactions=show_redactions)
+            return
+        facts = pipeline.probe(inputs, redact=redact)
     if show_redactions:
         for line in redactions(facts):
             click.echo(line, err=True)
-    text = facts_json(facts, ascii_only=not _utf8()) if common.format == "json" else facts_yaml(facts)
-    if target is None:
-        _emit(text)
-        return
+    _emit(facts_json(facts, ascii_only=not _utf8()) if common.format == "json" else facts_yaml(facts))
+
+
+def _save_snapshot(snapshot: dict[str, Any], target: Path, common: Common, *, show_redactions: bool) -> None:
+    from .facts import Fact
+    from .report.facts_text import redactions
+    from .report.snapshot_text import snapshot_json, snapshot_yaml
+
+    if show_redactions:
+        facts = [Fact(kind, fields) for entry in snapshot["facts"] for kind, fields in entry.items()]
+        for line in redactions(facts):
+            click.echo(line, err=True)
+    text = snapshot_json(snapshot) if common.format == "json" else snapshot_yaml(snapshot)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Failure(f"{_shown(str(target))}: {_reason(error)}") from error
+
+
+@cli.command(short_help="Check the files of a project against a machine.")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@_input_options
+@click.option("--probe/--no-probe", default=None, help="Look at this machine; default: unless it is described.")
+@common_options
+@click.pass_context
+def check(
+    context: click.Context,
+    path: Path,
+    *,
+    reports: tuple[str, ...],
+    facts: tuple[str, ...],
+    probe: bool | None,
+    common: Common,
+) -> None:
+    """Say whether what a project asks for works here, or on the machine described.
+
+    Reads requirements*.txt, pyproject.toml, environment.yml, Dockerfile and compose files; PATH is a file or their
+    folder. Nothing is installed, built or run.
+    """
+    from .report.text import render_text
+
+    inputs = _inputs(common, reports, facts, probe=probe)
+    with _pipeline() as pipeline:
+        report = pipeline.check(inputs, path)
+    if common.format == "json":
+        _emit(report.to_json(ascii_only=not _utf8()) + "\n")
+    else:
+        _emit(render_text(report, lang=common.lang, look=_look(), detail=common.detail))
+    context.exit(report.exit_status("error"))
 
 
 # --- the knowledge ------------------------------------------------------------------------------------------------
@@ -827,6 +882,72 @@ def errata(claims: tuple[str, ...], common: Common) -> None:
         _emit_json(errata_document(chosen, found, common.lang))
     else:
         _emit_lines(errata_lines(chosen, found, common.lang, _look().width))
+
+
+@cli.command(short_help="Run checks on a device and compare them with what the rules predict.")
+@click.option("--device", default="auto", show_default=True, metavar="DEVICE", help="auto, cpu, cuda or cuda:N.")
+@click.option("--python", metavar="PATH", help="The interpreter that runs torch.")
+@click.option("--only", multiple=True, metavar="CHECK", help="Only this check. Repeatable.")
+@click.option(
+    "--time", "seconds", type=click.FloatRange(1, 600), default=55, show_default=True, help="Seconds for all checks."
+)
+@click.option(
+    "--share",
+    type=click.FloatRange(0.01, 0.9),
+    default=0.5,
+    show_default=True,
+    help="Of the free memory, which the checks stay below.",
+)
+@click.option("--no-save", is_flag=True, help="Do not keep the report for `gpurules why`.")
+@common_options
+@click.pass_context
+def validate(
+    context: click.Context,
+    *,
+    device: str,
+    python: str | None,
+    only: tuple[str, ...],
+    seconds: float,
+    share: float,
+    no_save: bool,
+    common: Common,
+) -> None:
+    """Run small computations on a device, each in a process of its own, and compare what comes of them with what the
+    rules predict. A disagreement is a finding: the rules are wrong, or the machine is.
+
+    Exit status 0 when every check that ran passed and was to pass, else 1.
+    """
+    from .report.validation_text import render_validation
+
+    inputs = _inputs(common, probe=True, python=python)
+    with _pipeline() as pipeline:
+        result, report = pipeline.validate(inputs, device, only, seconds, share, _progress(common))
+    if not no_save:
+        _save(report, common)
+    if common.format == "json":
+        _emit(result.to_json(ascii_only=not _utf8()) + "\n")
+    else:
+        _emit(render_validation(result, lang=common.lang, look=_look(), detail=common.detail))
+    context.exit(result.exit_status())
+
+
+def _progress(common: Common) -> Callable[[Any, Any], None]:
+    """Says on stderr which check runs and how it ended, where somebody watches or wants to know all."""
+    from .report.messages import Words
+
+    words = Words(common.lang)
+    if common.detail == "verdict" or not (common.detail == "all" or sys.stderr.isatty()):
+        return lambda _check, _outcome: None
+
+    def tell(check: Any, outcome: Any) -> None:
+        if outcome is None:
+            _tell(words("validate.running", check=words(f"validate.check.{check.name}")))
+        else:
+            state = words(f"validate.state.{outcome.state}")
+            _tell(words("validate.ran", check=words(f"validate.check.{check.name}"), state=state,
+                        seconds=f"{outcome.seconds:.1f}"))  # fmt: skip
+
+    return tell
 
 
 def _confirm(yes: bool) -> Callable[[str, Sequence[str]], bool]:

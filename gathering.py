@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputTooLarge
 from .facts import Fact, Provenance, Scalar
@@ -50,6 +50,7 @@ _LOADING = threading.Lock()
 class Inputs:
     """What an interface was given. reports, facts: (name, content); given: facts as such; today: the day that ages are
     counted from; tick: called between steps, to end the work by what it raises; max_facts: how many facts are too many.
+    validate: run checks on this machine too; progress: called before and after each, see probes/validation.
     """
 
     reports: Sequence[tuple[str, bytes]] = ()
@@ -68,6 +69,8 @@ class Inputs:
     mirror: str | None = None
     tick: Tick = lambda: None
     max_facts: int | None = None
+    validate: bool = False
+    progress: Callable[[Any, Any], None] = lambda _check, _outcome: None
 
 
 @dataclass(frozen=True)

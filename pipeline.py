@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .report.explanations import HowTo, WhatIf, WhyNot
     from .report.messages import Words
     from .report.model import Lang
+    from .report.validation import Validation
+    from .validating import Progress
 
 _R = TypeVar("_R", bound=Report)
 
@@ -42,7 +44,8 @@ def diagnose(inputs: Inputs) -> Report:
     """The main job: causes, fixes and reasons. Raises InputError."""
     knowledge = knowledge_in(inputs.knowledge)
     gathered = gather(inputs, knowledge)
-    session, notes = open_session(knowledge, gathered.facts, inputs.engine, inputs.tick)
+    facts = [*gathered.facts, *(_checked_too(gathered.facts, inputs) if inputs.validate else ())]
+    session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
     report = diagnosis.report(recognised=gathered.recognised)
     notes += [
@@ -112,6 +115,21 @@ def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
 
     facts = merge(collect(python=inputs.python), knowledge_in(inputs.knowledge).vocabulary)
     return redacted(facts) if redact else facts
+
+
+def snapshot(inputs: Inputs, *, redact: bool = True, **machine: Any) -> dict[str, Any]:
+    """The facts of this machine and the raw outputs that they come from; `machine`: what `collect` takes of it."""
+    from .probes.live import collect
+    from .probes.redact import redact_values
+    from .probes.runner import SystemRunner
+    from .probes.snapshot import Recorder
+    from .reasoning.merge import merge
+
+    recorder = Recorder(machine.pop("runner", None) or SystemRunner(machine.get("environ")))
+    found = collect(python=inputs.python, runner=recorder, read=recorder.read, **machine)
+    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge_in(inputs.knowledge).vocabulary)]
+    document = {"schema": "gpurules.facts/1", "facts": facts, "raw": recorder.raw()}
+    return dict(redact_values(document)) if redact else document
 
 
 def read(inputs: Inputs) -> list[Fact]:
@@ -266,6 +284,52 @@ def apply_plan(
         return Applying(report, target_of(report), confirm, say, again).run()
     except NotHere as error:
         raise InputError(f"fix --apply: the report is not of this machine as it is now: {error}") from error
+
+
+def check(inputs: Inputs, path: Path) -> Report:
+    """Whether what the files of a project ask for works on the machine. Raises InputError."""
+    from .probes.project import project_files, read_project
+
+    try:
+        project = read_project(project_files(path))
+    except OSError as error:
+        raise InputError(f"{error.filename}: {(error.strerror or str(error)).lower()}") from error
+    if not project.read:
+        what = f"cannot read {', '.join(project.unread)}" if project.unread else "no project file that gpurules reads"
+        raise InputError(f"{path.name or path}: {what}")
+    report = diagnose(replace(inputs, given=[*inputs.given, *project.facts]))
+    seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
+    seen += [Recognised(source=name, layouts=()) for name in project.unread]
+    return report.model_copy(update={"recognised": (*report.recognised, *seen)})
+
+
+def validate(
+    inputs: Inputs, wanted: str, only: Sequence[str], seconds: float, share: float, progress: Progress
+) -> tuple[Validation, Report]:
+    """Checks that run on a device of this machine, compared with what the rules say. Raises InputError."""
+    from .probes.validation import Budget
+    from .validating import chosen, device_of, validation
+
+    knowledge = knowledge_in(inputs.knowledge)
+    checks = chosen(only)
+    facts = gather(replace(inputs, probe=True), knowledge).facts
+    device = device_of(wanted, facts)
+
+    def judge(given: Sequence[Fact]) -> tuple[Session, Report]:
+        session, notes = open_session(knowledge, given, inputs.engine, inputs.tick)
+        return session, _diagnosis(session, inputs.lang).report().model_copy(update={"notes": tuple(notes) or None})
+
+    return validation(facts, checks, device, Budget(seconds, share), progress, judge, inputs.lang)
+
+
+def _checked_too(facts: Sequence[Fact], inputs: Inputs) -> list[Fact]:
+    """The facts of `diagnose --validate`: what came of all checks on the device that torch would use."""
+    from .probes.validation import CHECKS, Budget
+    from .validating import device_of, validated
+
+    if not inputs.probe:
+        raise InputError("--validate runs checks on this machine: add --probe to what you describe")
+    return validated(facts, CHECKS, device_of("auto", facts), Budget(), inputs.progress)[0]
 
 
 # --- the knowledge ----------------------------------------------------------------------------------------------------

@@ -29,7 +29,8 @@ MAX_EVENTS = 100_000
 MAX_VALUE = 2_000
 MAX_SENTENCE = 20_000
 READER = "facts file"
-_BESIDE_FACTS = ("schema", "version", "facts")
+# A snapshot keeps under `raw` what its facts were read from.
+_BESIDE_FACTS = ("schema", "version", "facts", "raw")
 _FROM = "_from"
 _NOTHING = frozenset(("", "~", "null", "n/a", "unknown", "unk", "?", "不知道", "未知"))
 _SURROGATES = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)

@@ -13,10 +13,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from .model import RECOMMEND_SCHEMA, SCHEMA, RecommendResult, Report
+from .validation import VALIDATION_SCHEMA, Validation
 
 PUBLISHED: dict[str, tuple[str, type[BaseModel]]] = {
     "report-1.json": (SCHEMA, Report),
     "recommend-1.json": (RECOMMEND_SCHEMA, RecommendResult),
+    "validation-1.json": (VALIDATION_SCHEMA, Validation),
 }
 
 

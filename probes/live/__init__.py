@@ -15,7 +15,22 @@ from pathlib import Path
 
 from ...facts import Fact
 from ..runner import Runner, SystemRunner
-from . import environment, host, interpreter, modules, nvml, pci, smi
+from . import (
+    account,
+    dkms,
+    environment,
+    firmware,
+    host,
+    interpreter,
+    kfd,
+    modules,
+    nvml,
+    pci,
+    services,
+    smi,
+    toolkits,
+    wiring,
+)
 from .source import Machine, ProbeError, Stating
 
 __all__ = ["collect"]
@@ -64,6 +79,7 @@ def collect(
     python: str | None = None,
     environ: Mapping[str, str] | None = None,
     limit_s: float = 8.0,
+    read: Callable[[str, str], None] | None = None,
 ) -> list[Fact]:
     """All facts of the live probes, in a fixed order of probes; never raises.
 
@@ -71,6 +87,7 @@ def collect(
     runner: how commands are run; by default on this machine with `environ`.
     python: the interpreter that runs torch; by default the active virtual or conda environment, else this one.
     limit_s: seconds for all probes together; a probe that needs longer gives a `probe_failure`.
+    read: called with the path and text of each file that a probe reads whole.
     """
     variables = dict(os.environ if environ is None else environ)
     machine = Machine(
@@ -79,6 +96,7 @@ def collect(
         environ=variables,
         system=_SYSTEMS.get(platform.system(), "linux"),
         python=python,
+        read=read,
     )
     deadline = time.monotonic() + limit_s
     tasks = [task for task in _TASKS if machine.system == "linux" or not task.linux_only]
@@ -135,5 +153,17 @@ _TASKS = (
     _Task("nvml", _nvidia),
     _Task("python", _python),
     _Task("environment", _quick(environment.probe_environment)),
+    _Task("firmware", _quick(firmware.probe_firmware), linux_only=True),
+    _Task("power_supplies", _quick(firmware.probe_power_supplies), linux_only=True),
+    _Task("dkms", _quick(dkms.probe_dkms), linux_only=True),
+    _Task("services", services.probe_services, linux_only=True),
+    _Task("toolkits", toolkits.probe_toolkits, linux_only=True),
+    _Task("libraries", _quick(toolkits.probe_libraries), linux_only=True),
+    _Task("account", _quick(account.probe_account), linux_only=True),
+    _Task("storage", _quick(account.probe_storage), linux_only=True),
+    _Task("iommu", _quick(wiring.probe_iommu), linux_only=True),
+    _Task("network", _quick(wiring.probe_network), linux_only=True),
+    _Task("numa", _quick(wiring.probe_numa), linux_only=True),
+    _Task("kfd", _quick(kfd.probe_kfd), linux_only=True),
 )
 _SLOW = ("gpurules-probe-nvml", "gpurules-probe-python")

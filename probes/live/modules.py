@@ -96,31 +96,46 @@ def _running_driver(machine: Machine) -> tuple[str | None, str | None]:
     return version or running["version"], "open" if running["open"] else "proprietary"
 
 
+def module_file(machine: Machine) -> Path | None:
+    """The file of the nvidia module for the running kernel, if one is found."""
+    found, _ = _find(machine)
+    return found
+
+
 def _built_for_kernel(machine: Machine) -> bool | None:
     """Whether a module file exists for the running kernel; None where the search could not be complete."""
+    found, complete = _find(machine)
+    return True if found is not None else False if complete else None
+
+
+def _find(machine: Machine) -> tuple[Path | None, bool]:
+    """The module file of the running kernel, and whether the search was complete."""
     release = machine.text("/proc/sys/kernel/osrelease")
     if release is None or "/" in release:
-        return None
+        return None, False
     tree = machine.path(f"/lib/modules/{release}")
     if not tree.is_dir():
         # Containers do not carry the host's modules.
-        return None
+        return None, False
     listed = (machine.text(f"/lib/modules/{release}/modules.dep") or "").splitlines()
-    if any(_MODULE_FILE.match(line.split(":", 1)[0].rsplit("/", 1)[-1]) for line in listed):
-        return True
+    for line in listed:
+        name = line.split(":", 1)[0]
+        if _MODULE_FILE.match(name.rsplit("/", 1)[-1]):
+            return tree / name, True
     budget = _MAX_ENTRIES
     for folder in [*(tree / name for name in _FOLDERS), *sorted(tree.glob("kernel/nvidia*"))]:
         found, budget = _search(folder, budget)
-        if found:
-            return True
-    return False if budget > 0 else None
+        if found is not None:
+            return found, True
+    return None, budget > 0
 
 
-def _search(folder: Path, budget: int) -> tuple[bool, int]:
-    for _, _, files in os.walk(folder):
+def _search(folder: Path, budget: int) -> tuple[Path | None, int]:
+    for place, _, files in os.walk(folder):
         budget -= 1 + len(files)
-        if any(_MODULE_FILE.match(name) for name in files):
-            return True, budget
+        for name in files:
+            if _MODULE_FILE.match(name):
+                return Path(place, name), budget
         if budget <= 0:
             break
-    return False, budget
+    return None, budget

@@ -5,7 +5,8 @@ May live here: the probe's view of a machine, bounded reading, making facts. Mus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from ..runner import Runner
 # procfs refuses reads as large as the limit, so files are read in pieces.
 _MAX_PIECES = 64
 _PIECE = 1 << 16
+_MAX_LINKS = 16
 
 
 class ProbeError(Exception):
@@ -34,6 +36,7 @@ class Machine:
     root: the folder that stands for /; another one than / is a recorded or mounted machine.
     system: linux, windows or macos.
     python: the interpreter the user named, if any.
+    read: called with the absolute path and the text of each file that is read; for snapshots.
     """
 
     root: Path
@@ -41,6 +44,7 @@ class Machine:
     environ: Mapping[str, str]
     system: str
     python: str | None = None
+    read: Callable[[str, str], None] | None = None
 
     @property
     def live(self) -> bool:
@@ -53,7 +57,20 @@ class Machine:
 
     def text(self, name: str) -> str | None:
         """The text of a file of the machine without outer white space; None where it cannot be read."""
-        return read_text(self.path(name))
+        text = read_text(self.path(name))
+        if text is not None and self.read is not None:
+            self.read(name, text)
+        return text
+
+    def resolved(self, name: str) -> Path:
+        """Where an absolute path of the machine leads, links followed; absolute ones stay under the root."""
+        place = self.path(name)
+        for _ in range(_MAX_LINKS):
+            if not place.is_symlink():
+                break
+            target = place.readlink()
+            place = self.path(str(target)) if target.is_absolute() else place.parent / target
+        return Path(os.path.normpath(place))
 
 
 def read_text(path: Path) -> str | None:

@@ -38,6 +38,9 @@ def test_every_message_that_the_renderers_name_exists_and_is_used() -> None:
         "fix.checked.",
         "recommend.any_",
         "recommend.none_any_",
+        "validate.check.",
+        "validate.state.",
+        "validate.verdict.",
     )  # completed with a value of the report
     stems = {re.sub(r"\.(one|other)$", "", key) for key in CATALOG}
     unused = {key for key in stems if key not in literals and not key.startswith((*families, "count."))}

@@ -1,0 +1,357 @@
+"""One check, run by the target interpreter: `_child.py ORDER` prints one line of JSON with its result.
+
+May live here: small computations with torch, compared with what they must give. Must not: imports beyond the standard
+library and torch, judgement of the machine. Works on every Python that a torch of the catalog runs on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from typing import Any, Callable  # noqa: UP035, older interpreters run this file
+
+# This folder stands first on the path of a script; nothing of it may stand for a module that torch imports.
+if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(os.path.abspath(__file__)):
+    del sys.path[0]
+
+RANKS_ON_CPU = 2
+MAX_RANKS = 8
+ROUNDINGS = 32  # how many units in the last place a result may be off
+MIB = 1 << 20
+
+
+class Skip(Exception):
+    """The check has nothing to do here."""
+
+
+class Wrong(Exception):
+    """The check gave another result than it must."""
+
+
+class Given:
+    """What a check is given: torch, its order, and where it runs."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self.order = order
+        self.device: str = order["device"]
+        self.cuda = self.device.startswith("cuda")
+
+    @property
+    def torch(self) -> Any:
+        """torch, imported when first needed: a child that only starts others does not wait for it.
+
+        By name: whoever reads this package must not find that it depends on torch.
+        """
+        return importlib.import_module("torch")
+
+    def wait(self) -> None:
+        """Until the device has done all work: its errors come out only then."""
+        if self.cuda:
+            self.torch.cuda.synchronize(self.device)
+
+    def numbers(self, *shape: int) -> Any:
+        """The same random numbers on every machine, on the host in float64."""
+        generator = self.torch.Generator().manual_seed(7)
+        return self.torch.randn(*shape, generator=generator, dtype=self.torch.float64)
+
+    def near(self, got: Any, wanted: Any, epsilon: float) -> dict[str, Any]:
+        """The largest deviation as a share of the largest value; raises Wrong where it is more than rounding."""
+        got = got.detach().to("cpu", self.torch.float64)
+        error = float((got - wanted).abs().max() / wanted.abs().max())
+        if not error <= ROUNDINGS * epsilon:  # also where it is NaN
+            raise Wrong(f"off by {error:.2g}, rounding explains {ROUNDINGS * epsilon:.2g}")
+        return {"error": error}
+
+
+def available(given: Given) -> dict[str, Any]:
+    torch = given.torch
+    if not given.cuda:
+        return {"threads": torch.get_num_threads()}
+    torch.cuda.init()  # says why there is no device, where is_available() only says that there is none
+    index = torch.device(given.device).index or 0
+    if torch.cuda.device_count() <= index:
+        raise Wrong(f"torch sees {torch.cuda.device_count()} devices")
+    properties = torch.cuda.get_device_properties(index)
+    return {"name": properties.name, "total_mib": properties.total_memory // MIB}
+
+
+def arch_list(given: Given) -> dict[str, Any]:
+    flags = getattr(given.torch._C, "_cuda_getArchFlags", None)
+    text = flags() if flags and given.torch.version.cuda else None
+    if not text:
+        raise Skip("this build has no code for GPUs")
+    # The catalog lists device code; code for the driver to compile stands beside it.
+    names = sorted((w for w in text.split() if w.startswith("sm_")), key=lambda name: (len(name), name))
+    return {"value": " ".join(names), "ptx": " ".join(w for w in text.split() if not w.startswith("sm_"))}
+
+
+def kernel(given: Given) -> dict[str, Any]:
+    total = int((given.torch.arange(1000, device=given.device) * 2 + 1).sum())
+    given.wait()
+    if total != 1_000_000:
+        raise Wrong(f"the sum is {total}, not 1000000")
+    return {}
+
+
+def copy(given: Given) -> dict[str, Any]:
+    torch = given.torch
+    there = torch.arange(MIB, dtype=torch.int32)
+    if given.cuda:
+        there = there.pin_memory()
+    back = there.to(given.device, non_blocking=True).clone().cpu()
+    given.wait()
+    if not torch.equal(there, back):
+        raise Wrong("what came back differs from what was sent")
+    return {}
+
+
+def matmul(given: Given) -> dict[str, Any]:
+    torch, name = given.torch, given.order["dtype"]
+    dtype = getattr(torch, name, None)
+    if dtype is None:
+        raise Skip(f"this torch has no {name}")
+    a, b = given.numbers(256, 256), given.numbers(256, 256).t()
+    if name == "int8":
+        left, right = (m.mul(20).clamp(-127, 127).to(dtype) for m in (a, b))
+        got = torch._int_mm(left.to(given.device), right.to(given.device))
+        given.wait()
+        return given.near(got, left.double() @ right.double(), 0.0)
+    left, right = a.to(dtype), b.to(dtype)
+    x, y = left.to(given.device), right.to(given.device)
+    if name.startswith("float8"):
+        if not hasattr(torch, "_scaled_mm"):
+            raise Skip("this torch multiplies no float8")
+        one = torch.ones((), device=given.device)
+        got = torch._scaled_mm(x, y, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+        epsilon = torch.finfo(torch.bfloat16).eps
+    else:
+        got, epsilon = x @ y, torch.finfo(dtype).eps
+    given.wait()
+    return given.near(got, left.double() @ right.double(), epsilon)
+
+
+def convolution(given: Given) -> dict[str, Any]:
+    torch = given.torch
+    torch.backends.cudnn.allow_tf32 = False
+    image, weight = given.numbers(2, 8, 32, 32), given.numbers(16, 8, 3, 3)
+    got = torch.nn.functional.conv2d(image.float().to(given.device), weight.float().to(given.device), padding=1)
+    given.wait()
+    wanted = torch.nn.functional.conv2d(image.float().double(), weight.float().double(), padding=1)
+    version = torch.backends.cudnn.version() if given.cuda else None
+    return {**given.near(got, wanted, torch.finfo(torch.float32).eps), **({"cudnn": version} if version else {})}
+
+
+def autocast(given: Given) -> dict[str, Any]:
+    torch = given.torch
+    torch.manual_seed(7)
+    model = torch.nn.Linear(64, 64).to(given.device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    inputs = given.numbers(32, 64).float().to(given.device)
+    losses = []
+    for _ in range(2):
+        optimizer.zero_grad()
+        with torch.autocast("cuda" if given.cuda else "cpu", dtype=torch.bfloat16):
+            outputs = model(inputs)
+            loss = (outputs.float() - inputs).pow(2).mean()
+        if outputs.dtype is not torch.bfloat16:
+            raise Wrong(f"the layer computed in {outputs.dtype}")
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss))
+    given.wait()
+    if not (math.isfinite(losses[1]) and losses[1] < losses[0]):
+        raise Wrong(f"a step took the loss from {losses[0]:.4g} to {losses[1]:.4g}")
+    return {}
+
+
+def memory(given: Given) -> dict[str, Any]:
+    torch, share = given.torch, given.order["share"]
+    if given.cuda:
+        free, _total = torch.cuda.mem_get_info(given.device)
+        size = int(free * share)
+    else:
+        size = min(256, given.order["host_mib"] // 4) * MIB
+    block = torch.full((size // 4,), 7, dtype=torch.int32, device=given.device)
+    right = int(block[0]) == int(block[-1]) == 7 and int(block[: MIB // 4].sum()) == 7 * (MIB // 4)
+    given.wait()
+    if not right:
+        raise Wrong("memory does not hold what was written")
+    return {"mib": size // MIB}
+
+
+def compiled(given: Given) -> dict[str, Any]:
+    torch = given.torch
+    if not hasattr(torch, "compile"):
+        raise Skip("this torch has no compile")
+    if not any(map(shutil.which, ("c++", "g++", "clang++", "cl", "gcc"))):
+        raise Skip("there is no C++ compiler")
+    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+        raise Skip("the headers of Python are not installed")
+    if given.cuda and importlib.util.find_spec("triton") is None:
+        raise Skip("triton is not installed")
+    inputs = given.numbers(1000).float()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
+        os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+        got = torch.compile(lambda x: (x * 2 + 1).sin() + x)(inputs.to(given.device))
+        given.wait()
+    wanted = (inputs.double() * 2 + 1).sin() + inputs.double()
+    return given.near(got, wanted, torch.finfo(torch.float32).eps)
+
+
+# --- several devices: on the CPU two processes stand for them -----------------------------------------------------
+
+
+def count(given: Given) -> int:
+    """How many devices take part; raises Skip for a single one."""
+    if not given.cuda:
+        return RANKS_ON_CPU
+    found: int = given.torch.cuda.device_count()
+    if found < 2:
+        raise Skip("there is only one GPU")
+    return min(found, MAX_RANKS)
+
+
+def peer_copy(given: Given) -> dict[str, Any]:
+    devices = count(given)
+    if not given.cuda:
+        return ranks(given, devices, "gloo")
+    torch = given.torch
+    for a in range(devices):
+        for b in range(devices):
+            there = torch.arange(MIB, dtype=torch.int32, device=f"cuda:{a}")
+            back = there.to(f"cuda:{b}").cpu()
+            if not torch.equal(back, there.cpu()):
+                raise Wrong(f"a copy from GPU {a} to GPU {b} arrives changed")
+    return {"devices": devices}
+
+
+def topology(given: Given) -> dict[str, Any]:
+    devices = count(given)
+    if not given.cuda:
+        return ranks(given, devices, "gloo")
+    reach = given.torch.cuda.can_device_access_peer
+    pairs = [(a, b) for a in range(devices) for b in range(devices) if a != b]
+    direct = {(a, b) for a, b in pairs if reach(a, b)}
+    odd = sorted((a, b) for a, b in direct if (b, a) not in direct)
+    if odd:
+        raise Wrong(f"GPU {odd[0][0]} reaches GPU {odd[0][1]} directly, but not the other way round")
+    return {"pairs": len(pairs), "direct": len(direct)}
+
+
+def all_reduce(given: Given) -> dict[str, Any]:
+    devices = count(given)
+    if given.cuda and not importlib.import_module("torch.distributed").is_nccl_available():
+        raise Wrong("this build has no NCCL")
+    return ranks(given, devices, "nccl" if given.cuda else "gloo")
+
+
+def ranks(given: Given, world: int, backend: str) -> dict[str, Any]:
+    """The work of the order in several processes; the first that fails speaks for all."""
+    with tempfile.TemporaryDirectory() as folder:
+        meeting = os.path.join(folder, "meeting")
+        more = {"world": world, "backend": backend, "meeting": meeting}
+        # In the process group of this child, so that its limits hold for them too.
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-B", "-W", "ignore", os.path.abspath(__file__),
+                 json.dumps({**given.order, **more, "rank": rank})],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            )
+            for rank in range(world)
+        ]  # fmt: skip
+        said = [process.communicate()[0].decode("utf-8", "replace") for process in started]
+    for rank, (process, text) in enumerate(zip(started, said)):  # noqa: B905, unknown to older interpreters
+        lines = [line for line in text.splitlines() if line.startswith("{")]
+        record = json.loads(lines[-1]) if lines else {"state": "failed", "detail": f"ended with {process.returncode}"}
+        if record["state"] != "passed":
+            raise Wrong(f"rank {rank}: {record.get('detail', '')}")
+    return {"ranks": world, "backend": backend}
+
+
+def rank_work(given: Given) -> dict[str, Any]:
+    """What one of several processes does."""
+    torch, order = given.torch, given.order
+    distributed = importlib.import_module("torch.distributed")
+    if not distributed.is_available():
+        raise Wrong("this build has no torch.distributed")
+    rank, world = order["rank"], order["world"]
+    if given.cuda:
+        given.device = f"cuda:{rank}"
+        torch.cuda.set_device(rank)
+    distributed.init_process_group(
+        order["backend"], init_method=f"file://{order['meeting']}", rank=rank, world_size=world
+    )
+    try:
+        {"peer_copy": pass_on, "topology": meet, "all_reduce": add_up}[order["work"]](given, distributed)
+        given.wait()
+    finally:
+        distributed.destroy_process_group()
+    return {}
+
+
+def pass_on(given: Given, distributed: Any) -> None:
+    rank, world = given.order["rank"], given.order["world"]
+    sent = given.torch.full((MIB,), rank, dtype=given.torch.int32)
+    got = given.torch.empty_like(sent)
+    sending = distributed.isend(sent, (rank + 1) % world)
+    distributed.recv(got, (rank - 1) % world)
+    sending.wait()
+    if not bool((got == (rank - 1) % world).all()):
+        raise Wrong("what was sent arrives changed")
+
+
+def meet(given: Given, distributed: Any) -> None:
+    rank, world = given.order["rank"], given.order["world"]
+    seen = [given.torch.zeros(1, dtype=given.torch.int64) for _ in range(world)]
+    distributed.all_gather(seen, given.torch.tensor([rank]))
+    if [int(one) for one in seen] != list(range(world)):
+        raise Wrong("not every process sees all the others")
+
+
+def add_up(given: Given, distributed: Any) -> None:
+    rank, world = given.order["rank"], given.order["world"]
+    values = given.torch.full((MIB,), float(rank + 1), device=given.device)
+    distributed.all_reduce(values)
+    wanted = world * (world + 1) / 2
+    if not bool((values == wanted).all()):
+        raise Wrong(f"the sum over all ranks is not {wanted:g}")
+
+
+WORK: dict[str, Callable[[Given], dict[str, Any]]] = {
+    f.__name__: f
+    for f in (
+        available, arch_list, kernel, copy, matmul, convolution, autocast, memory, compiled, peer_copy, topology,
+        all_reduce,
+    )
+}  # fmt: skip
+
+
+def result(order: dict[str, Any]) -> dict[str, Any]:
+    """The record of a check."""
+    try:
+        work = rank_work if "rank" in order else WORK[order["work"]]
+        measured = work(Given(order))
+    except Skip as reason:
+        return {"state": "skipped", "detail": str(reason)}
+    except Exception as error:
+        text = " ".join(str(error).split())
+        full = isinstance(error, MemoryError) or any(s in text for s in ("out of memory", "not enough memory"))
+        name = "" if isinstance(error, Wrong) else type(error).__name__ + ": "
+        return {"state": "out_of_memory" if full else "failed", "detail": name + text}
+    value = measured.pop("value", None)
+    return {"state": "passed", "measured": measured, **({"value": value} if value else {})}
+
+
+if __name__ == "__main__":
+    line = json.dumps(result(json.loads(sys.argv[1])))
+    print("\n" + line, flush=True)
+    # A library that hangs or crashes on its way out has not failed the check.
+    os._exit(0)

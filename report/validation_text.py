@@ -1,0 +1,84 @@
+"""The text form of `validate`: the verdict, one line a check, and what to do about a disagreement.
+
+May live here: order and layout. Must not: wording, judgement.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .drawing import Drawing, shown_in
+from .layout import Look, clean, display_width, fit, joined, pad, paint, wrap
+from .messages import Words
+from .model import Lang
+from .text import Detail
+from .validation import CheckRow, Validation
+
+_MARKS = {True: ("✓", "ok"), False: ("✗", "error"), None: ("·", "dim")}
+
+
+def render_validation(
+    result: Validation, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal"
+) -> str:
+    """The validation as text that ends in a newline."""
+    look = look or Look()
+    drawing = _ValidationDrawing(shown_in(result, look.encoding), Words(lang), look, detail)
+    return fit(joined(drawing.lines()), look.encoding)
+
+
+class _ValidationDrawing(Drawing):
+    def __init__(self, result: Validation, words: Words, look: Look, detail: Detail) -> None:
+        super().__init__(words, look, None, verbose=detail == "all")
+        self.result = result
+        self.detail = detail
+
+    def lines(self) -> list[str]:
+        blocks = [self.verdict()]
+        if self.detail != "verdict":
+            blocks.append(self.table())
+        blocks.append(self.report())
+        return [line for i, block in enumerate(b for b in blocks if b) for line in ([""] if i else []) + block]
+
+    def verdict(self) -> list[str]:
+        result = self.result
+        ends = Counter(row.observed for row in result.checks)
+        told = [f"{self.words(f'validate.state.{state}')} {number}" for state, number in ends.most_common()]
+        sentence = self.words(
+            "validate.summary",
+            device=result.device,
+            torch=clean(result.torch or "?"),
+            states=self.words("explain.and").join(told),
+            seconds=f"{result.seconds:.0f}",
+        )
+        style = {"agrees": "ok", "disagrees": "error", "unknown": "warning"}[result.verdict]
+        return self.headline(self.words(f"validate.verdict.{result.verdict}"), style, sentence, [])
+
+    def table(self) -> list[str]:
+        titles = [clean(row.title) for row in self.result.checks]
+        room = max(map(display_width, titles), default=0)
+        return [
+            line
+            for row, title in zip(self.result.checks, titles, strict=True)
+            for line in self.row(row, pad(title, room))
+        ]
+
+    def row(self, row: CheckRow, title: str) -> list[str]:
+        mark, style = _MARKS[row.agrees]
+        state = self.words(f"validate.state.{row.observed}")
+        predicted = self.words("validate.predicted", state=self.words(f"validate.state.{row.predicted}"))
+        lines = [f"  {paint(mark, style, self.look)} {title}  {pad(state, 14)}  {predicted}"]
+        told = [row.detail] if row.detail and (row.observed != "passed" or self.verbose) else []
+        if row.agrees is False and row.predicted_value:
+            told.append(self.words("validate.values", predicted=row.predicted_value, value=row.value or "?"))
+        if row.because and (row.agrees is False or self.verbose):
+            told.append(row.because)
+        if self.verbose and row.measured:
+            told.append(", ".join(f"{name} {value:.2g}" if isinstance(value, float) else f"{name} {value}"
+                                  for name, value in row.measured.items()))  # fmt: skip
+        return lines + ["      " + line for text in told for line in wrap(clean(text), self.width - 6)]
+
+    def report(self) -> list[str]:
+        """What to do about a disagreement."""
+        if self.result.verdict != "disagrees":
+            return []
+        return wrap(self.words("validate.report"), self.width)
