@@ -120,7 +120,11 @@ def run_checks(
     rest = sorted((c for c in checks if c not in first), key=lambda check: -check.limit_s)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         after = pool.map(lambda c: done(c, _NO_DEVICE if dead and c.needs != "build" else ""), rest)
-        found = {**first, **dict(zip(rest, after, strict=True))}
+        try:
+            found = {**first, **dict(zip(rest, after, strict=True))}
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # interrupted: begin nothing more
+            raise
     return [found[check] for check in checks]
 
 
