@@ -2,8 +2,8 @@
 
     python bench/cli.py [--runs N] [--json]
 
-Median of N runs (default 7) after one that fills the caches; peak resident memory is the largest of the runs. The
-last run of each command lists its modules, so that a stray import of torch is seen. Exit status 1 when a bar is missed.
+Median of N runs (default 7) after one that fills the caches; peak resident memory is that of one run, read
+inside it. The last run of each command lists its modules, so that a stray import of torch is seen. Exit status 1 when a bar is missed.
 """
 
 from __future__ import annotations
@@ -44,6 +44,19 @@ COMMANDS: dict[str, tuple[list[str], float, tuple[str, ...]]] = {
     "recommend": (["recommend", "--facts", "facts.yaml"], 0.5, ()),
 }
 MEMORY_MIB = 120
+# Run inside the process: what the system tells of a child from outside includes the parent's memory at the fork.
+PEAK = """
+import atexit, re, resource, runpy, sys
+def tell():
+    try:
+        kib = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1))
+    except OSError:
+        kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**10 if sys.platform == "darwin" else 1)
+    print("peak", kib, file=sys.stderr)
+atexit.register(tell)
+sys.argv[0] = "gpurules"
+runpy.run_module("gpurules", run_name="__main__", alter_sys=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -68,13 +81,13 @@ class Run:
 
     seconds: float
     cpu_s: float
-    peak_mib: float
     stderr: str
 
 
 def start(arguments: list[str], folder: Path, *options: str) -> Run:
+    """Run gpurules; `options` are the interpreter's, `-m gpurules` unless they say what to run."""
     environ = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "LC_ALL": "C.UTF-8"}
-    command = [sys.executable, *options, "-m", "gpurules", *arguments]
+    command = [sys.executable, *options, *([] if "-c" in options else ["-m", "gpurules"]), *arguments]
     with open(folder / "stderr", "w+b") as stderr:
         began = time.perf_counter()
         process = subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.DEVNULL, stderr=stderr)
@@ -85,8 +98,13 @@ def start(arguments: list[str], folder: Path, *options: str) -> Run:
         text = stderr.read().decode(errors="replace")
     if process.returncode not in (0, 1) or "Traceback" in text:
         raise SystemExit(f"{' '.join(arguments)}: status {process.returncode}\n{text}")
-    peak = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, KiB elsewhere
-    return Run(seconds, usage.ru_utime + usage.ru_stime, peak, text)
+    return Run(seconds, usage.ru_utime + usage.ru_stime, text)
+
+
+def peak_mib(arguments: list[str], folder: Path) -> float:
+    """The largest resident memory of one run."""
+    said = start(arguments, folder, "-c", PEAK).stderr
+    return float(said.rpartition("peak ")[2]) / 2**10
 
 
 def measure(name: str, runs: int, folder: Path) -> Measured:
@@ -100,7 +118,7 @@ def measure(name: str, runs: int, folder: Path) -> Measured:
         seconds=statistics.median(r.seconds for r in results),
         cpu_s=min(r.cpu_s for r in results),
         bar_s=bar,
-        peak_mib=max(r.peak_mib for r in results),
+        peak_mib=peak_mib(arguments, folder),
         unwanted=tuple(sorted(loaded & {*NEVER, *not_these})),
     )
 
