@@ -6,9 +6,7 @@ import pytest
 from gpurules.probes.readers import system
 from gpurules.probes.readers.line import Line
 
-UNAME = (
-    "Linux desk 5.15.167.4-microsoft-standard-WSL2 #1 SMP Tue Nov 5 2024 x86_64 x86_64 x86_64 GNU/Linux"
-)
+UNAME = "Linux desk 5.15.167.4-microsoft-standard-WSL2 #1 SMP Tue Nov 5 2024 x86_64 x86_64 x86_64 GNU/Linux"
 
 
 def read(text: str) -> dict[str, dict[str, object]]:
