@@ -152,7 +152,7 @@ def _run(
         texts = [_text(file) for file in (out, err)]
     if stopped is not None:
         return Outcome(check, device, stopped[0], stopped[1], seconds)
-    return _judged(check, device, child.returncode, *texts, seconds)
+    return _judged(check, device, child.returncode, texts[0], texts[1], seconds)
 
 
 def _watch(
