@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gpurules
 import jsonschema
 import pytest
 from gpurules.knowledge.loader import knowledge_files, load_knowledge
@@ -13,7 +12,7 @@ from gpurules.knowledge.publish import PUBLISHED, json_schema, schema_text
 from gpurules.knowledge.yamlnodes import load
 from gpurules.reasoning.examples import run_examples
 
-SCHEMAS = Path(gpurules.__file__).parent / "docs" / "schema"
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
 KNOWLEDGE = load_knowledge()
 FILES = knowledge_files(None)
 
