@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +156,7 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
 def _pyproject(text: str, name: str, _before: list[Fact]) -> list[Fact] | None:
     if sys.version_info < (3, 11):
         return None  # its standard library reads no TOML
-    import tomllib
-
+    tomllib = import_module("tomllib")  # so that types can be checked for Python 3.10 too
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
