@@ -351,7 +351,9 @@ class Compiler:
 
 
 def _parts(kind: str) -> tuple[str, ...]:
-    return (*SUBFIELDS[kind], "n", "release__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+    return (
+        (*SUBFIELDS[kind], "n", "release__n", "built_for__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+    )
 
 
 def _column(name: str, kind: str) -> str:

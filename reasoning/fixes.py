@@ -50,7 +50,7 @@ def present(offer: Offer, session: Session, finding: str, lang: Lang, verified: 
     """The fix as the report shows it."""
     data = session.knowledge.fixes[offer.fix]
     text = _Filler(offer, lang)
-    packages = {name: spec for name, value in data["packages"].items() if (spec := text.optional(value))}
+    packages = {text.fill(name): spec for name, value in data["packages"].items() if (spec := text.optional(value))}
     return Fix.model_validate(
         {
             "id": offer.fix,
@@ -137,6 +137,7 @@ def applied(offer: Offer, knowledge: Knowledge, given: Iterable[Fact]) -> list[F
     for effect in knowledge.fixes[offer.fix]["effects"]:
         if "remove" in effect:
             ((type_name, wanted),) = effect["remove"].items()
+            wanted = {k: text.value(v) for k, v in wanted.items()}
             facts = [f for f in facts if not _matches(f, type_name, wanted)]
         if "add" in effect:
             ((type_name, fields),) = effect["add"].items()
@@ -220,6 +221,6 @@ def _verify(data: Mapping[str, Any], text: _Filler, lang: Lang) -> str | None:
 def _effect(data: Mapping[str, Any], text: _Filler) -> Effect:
     if "remove" in data:
         ((type_name, where),) = data["remove"].items()
-        return Effect(op="remove", type=type_name, where=where or None)
+        return Effect(op="remove", type=type_name, where={k: text.value(v) for k, v in where.items()} or None)
     ((type_name, fields),) = data["add"].items()
     return Effect(op="add", type=type_name, fields={k: text.value(v) for k, v in fields.items()})
