@@ -94,13 +94,14 @@ class AdviceEntry(_Model):
     causes: tuple[Slug, ...] = ()
     statements: tuple[Slug, ...] = ()
     words: tuple[str, ...] = ()
+    by_rule: bool = Field(default=False, description="a rule concludes advice_due of it")
     sources: tuple[str, ...] = Field(min_length=1)
     guidance: tuple[ClaimId, ...] = ()
 
     @model_validator(mode="after")
     def _shown(self) -> AdviceEntry:
-        if not (self.causes or self.statements or self.words):
-            raise ValueError("needs causes, statements or words, or nobody ever sees it")
+        if not (self.causes or self.statements or self.words or self.by_rule):
+            raise ValueError("needs causes, statements, words or a rule, or nobody ever sees it")
         return self
 
 
@@ -147,7 +148,10 @@ class Ledger:
 
     def faults(self, wanted: Iterable[str] | None = None) -> list[str]:
         """What is wrong with the files themselves; `wanted`: the claims that must be in the ledger."""
-        return [*self._unknown_claims(), *self._uncorrected(), *self._names(), *self._patterns(), *self._lost(wanted)]
+        return [
+            *self._unknown_claims(), *self._uncorrected(), *self._names(), *self._patterns(), *self._due(),
+            *self._lost(wanted),
+        ]  # fmt: skip
 
     def departures(self, rule: str) -> list[tuple[str, Erratum]]:
         """The corrected claims that a rule follows in place of what the guides say."""
@@ -213,6 +217,20 @@ class Ledger:
                     re.compile(pattern)
                 except re.error as error:
                     yield f"advice.yaml: {key}: {pattern!r} is no pattern: {error}"
+
+    def _due(self) -> Iterator[str]:
+        """Advice that rules call for and that is not there, or the other way round."""
+        called = {
+            str(conclusion.fields["advice"]): rule.group
+            for rule in self.knowledge.ir
+            for conclusion in rule.conclusions
+            if conclusion.type == "advice_due"
+        }
+        ready = {key for key, entry in self.advice.advice.items() if entry.by_rule}
+        for key in sorted(called.keys() - ready):
+            yield f"rule {called[key]}: no advice {key} that is shown by_rule{did_you_mean(key, ready)}"
+        for key in sorted(ready - called.keys()):
+            yield f"advice.yaml: {key}: no rule concludes advice_due of it"
 
     def _lost(self, wanted: Iterable[str] | None) -> Iterator[str]:
         for claim in wanted or ():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -203,9 +203,8 @@ def read_request(facts: Sequence[Fact], knowledge: Knowledge) -> Request:
     if not ({"question_asked"} & kinds or PLAN_GOAL in goals) or _about_trouble(facts, kinds, knowledge):
         return Request()
     request = Request(numbers={str(f.fields["kind"]): int(f.fields["number"]) for f in said if "number" in f.fields})
-    for fact in facts:
-        if fact.type == "cpu" and "cores" in fact.fields:
-            request.numbers.setdefault("cpu_cores", int(fact.fields["cores"]))
+    for name, number in _seen(facts):
+        request.numbers.setdefault(name, number)
     for name in ("method", "task", "quantization", "optimizer", "dtype", "shard"):
         if name in goals:
             kinds |= {s.kind for s in knowledge.phrases.said(f"{name.replace('dtype', '')} {goals[name]}".strip())}
@@ -221,6 +220,16 @@ def read_request(facts: Sequence[Fact], knowledge: Knowledge) -> Request:
     _settings(request, goals, known)
     request.topics = _topics(request, PLAN_GOAL in goals)
     return request
+
+
+def _seen(facts: Sequence[Fact]) -> Iterator[tuple[str, int]]:
+    """Figures of the machine that nobody has to state: processor cores, and the supply where there is just one."""
+    for fact in facts:
+        if fact.type == "cpu" and "cores" in fact.fields:
+            yield "cpu_cores", min(int(fact.fields["cores"]), int(fact.fields.get("usable", fact.fields["cores"])))
+    supplies = [f for f in facts if f.type == "power_supply" and f.fields.get("present") is not False]
+    if len(supplies) == 1 and "max_w" in supplies[0].fields:
+        yield "psu_w", int(supplies[0].fields["max_w"])
 
 
 def _about_trouble(facts: Sequence[Fact], kinds: set[str], knowledge: Knowledge) -> bool:
