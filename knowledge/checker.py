@@ -115,6 +115,8 @@ class _Checks:
         bound = [_types(rule) for rule in unit.ir]
         for key in ("title", "because"):
             self.text(unit, key, data[key], bound)
+        for index, alarm in enumerate(data["false_alarms"]):
+            self.text(unit, f"false_alarms[{index}]", alarm, ())
         self.examples(unit)
 
     def examples(self, unit: Unit) -> None:

@@ -86,7 +86,7 @@ class RuleFile(_Model):
     conclude: list[Conclusion] = Field(min_length=1)
     because: Text
     asks: list[Slug] = Field(default_factory=list)
-    false_alarms: list[str] = Field(default_factory=list)
+    false_alarms: list[Text] = Field(default_factory=list)
     sources: list[Source] = Field(min_length=1)
     guidance: list[str] = Field(default_factory=list)
     examples: Examples

@@ -138,7 +138,7 @@ class Diagnosis:
             fixes=tuple(f.id for f in fixes),
             evidence=tuple(self.fact_id(i) for i, _ in firings),
             because=tuple(reasons) or None,
-            false_alarms=tuple(data.get("false_alarms", ())) or None,
+            false_alarms=tuple(alarm[self.lang] for alarm in data.get("false_alarms", ())) or None,
             sources=tuple(s["url"] for s in data.get("sources", ())) or None,
         )
 

@@ -130,6 +130,10 @@ RULES: dict[str, tuple[str, list[str]]] = {
             ('zh: "标题"', 'zh: "{g.name.label} 与 {g.name.lable} 与 {g.index|cc} 与 {g.index|x} 与 {g}"'),
             ('en: "a reason"', 'en: "原因 {g.sm|cc} and ${HOME} {{.Name}}"'),
             ('zh: "原因"', 'zh: "this is not translated {g.sm|cc}"'),
+            (
+                "sources:",
+                'false_alarms:\n  - {en: "a card", zh: "一块卡"}\n  - {en: "a card", zh: "this one stays as it is"}\nsources:',
+            ),
         ),
         [
             "2: title: only one language has {g.index|cc}, {g.index|x}, {g.name.lable}, {g.nmae}, {h.name}",
@@ -141,6 +145,7 @@ RULES: dict[str, tuple[str, list[str]]] = {
             "2: title.zh: {g} is no slot: write {alias.field}",
             "10: because.en: holds Chinese characters",
             "10: because.zh: is not translated",
+            "13: false_alarms[1].zh: is not translated",
         ],
     ),
     "alternatives": (
