@@ -132,7 +132,8 @@ RULES: dict[str, tuple[str, list[str]]] = {
             ('zh: "原因"', 'zh: "this is not translated {g.sm|cc}"'),
             (
                 "sources:",
-                'false_alarms:\n  - {en: "a card", zh: "一块卡"}\n  - {en: "a card", zh: "this one stays as it is"}\nsources:',
+                'false_alarms:\n  - {en: "a card", zh: "一块卡"}\n'
+                '  - {en: "a card", zh: "this one stays as it is"}\nsources:',
             ),
         ),
         [
