@@ -158,8 +158,8 @@ def common_options(function: _F) -> _F:
 
 def _language(wanted: Lang | None, form: str) -> Lang:
     """The language asked for, else the locale's. Where stdout cannot show Chinese, asking for it means UTF-8."""
+    from .messages import locale_lang
     from .report.layout import can_show
-    from .report.messages import locale_lang
 
     lang = wanted or locale_lang()
     if lang == "zh" and form != "json" and not can_show("中文", _encoding()):
@@ -760,7 +760,7 @@ def rules_show(rule_id: str, common: Common) -> None:
 def rules_check(context: click.Context, folder: Path | None, common: Common) -> None:
     """Check a knowledge folder: names, sources, languages, examples, contradictions. All errors at once."""
     with _pipeline() as pipeline:
-        problems = pipeline.rules_check(folder or common.knowledge)
+        problems = pipeline.rules_check(folder or common.knowledge, common.lang)
     if common.format == "json":
         _emit_json({"ok": not problems, "problems": problems})
     else:
@@ -796,7 +796,7 @@ def rules_coverage(context: click.Context, claims: str | None, common: Common) -
 
     with _pipeline() as pipeline:
         given = (_shown(claims), _read(claims)) if claims else None
-        lines, faults = pipeline.rules_coverage(common.knowledge, given)
+        lines, faults = pipeline.rules_coverage(common.knowledge, given, common.lang)
     if common.format == "json":
         _emit_json(coverage_document(lines, faults, common.lang))
     else:

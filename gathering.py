@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputTooLarge
 from .facts import Fact, Provenance, Scalar
-from .knowledge.loader import Knowledge, KnowledgeError, load_knowledge
+from .knowledge.loader import Knowledge, load_knowledge
+from .messages import Message
 from .probes.readers import read_text
 from .probes.readers.signatures import Signatures
 from .report.model import Recognised
@@ -123,7 +124,7 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
             )
         )
     if inputs.max_facts is not None and len(facts) > inputs.max_facts:
-        raise InputTooLarge(f"the input states {len(facts)} facts, the limit is {inputs.max_facts}")
+        raise InputTooLarge("input.too_many_facts", n=len(facts), limit=inputs.max_facts)
     return Gathered(tuple(facts), tuple(recognised))
 
 
@@ -133,7 +134,7 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
 
     types = {name: spec for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"}
     if fact.type not in types:
-        raise InputError(f'facts: no observed type "{fact.type}"{did_you_mean(fact.type, types)}')
+        raise InputError("input.no_observed_type", name=fact.type, hint=did_you_mean(fact.type, types))
     checked = _checked(knowledge, fact, f"facts: {fact.type}")
     fields = {name: knowledge.vocabulary.coerce(fact.type, name, value) for name, value in checked.fields.items()}
     return Fact(fact.type, fields, fact.provenance)
@@ -142,7 +143,7 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
 def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[list[Fact], Recognised]:
     reading = read_text(data, name, _signatures(knowledge), tick)
     if reading.refused:
-        raise InputError(f"{name}: {reading.refused}")
+        raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
     return list(reading.facts), Recognised(
         source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None
     )
@@ -153,10 +154,7 @@ def _facts_file(
 ) -> tuple[list[Fact], Recognised]:
     from .knowledge.factsfile import read_facts
 
-    try:
-        reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
-    except KnowledgeError as error:
-        raise InputError(str(error)) from error
+    reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
     facts = list(reading.facts)
     for passage in reading.passages:
         for fact in read_text(passage.text, name, _signatures(knowledge)).facts:
@@ -217,7 +215,7 @@ def card_facts(text: str, knowledge: Knowledge) -> list[Fact]:
 
     found = knowledge.names.find_all(with_lines(text, knowledge.names))
     if not found:
-        raise InputError(f'--gpu: no GPU "{text}" in the catalog')
+        raise InputError("input.no_gpu", text=text)
     origin = (Provenance("user", "--gpu"),)
     return [Fact("statement", {"kind": "gpu_mentioned", "detail": name, "number": n}, origin) for name, n in found]
 
@@ -239,7 +237,7 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
     for name, value in fact.fields.items():
         problem = knowledge.vocabulary.check(fact.type, name, value)
         if problem:
-            raise InputError(f"{option}: {problem}")
+            raise InputError("input.file", file=option, reason=problem)
     return fact
 
 

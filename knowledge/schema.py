@@ -123,7 +123,7 @@ class Effect(_Model):
     @model_validator(mode="after")
     def _one_of_both(self) -> Effect:
         if (self.remove is None) == (self.add is None):
-            raise ValueError("needs one of `remove` and `add`")
+            raise ValueError("effect_of_one_kind")
         return self
 
 

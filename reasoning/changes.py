@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..engine.ir import Ref
+from ..errors import InputError
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.problems import did_you_mean
+from ..messages import Message
 from ..report.model import Lang
 from .fixes import Offer, applied, offers
 from .session import Session, fill, slots
 
 
-class ChangeError(ValueError):
+class ChangeError(InputError):
     """A change that cannot be read; the message says why."""
 
 
@@ -63,22 +65,25 @@ def read_change(text: str, knowledge: Knowledge) -> Change:
     value = value.strip().lstrip("=").strip()
     entry = knowledge.changes.get(name)
     if entry is None:
-        raise ChangeError(f'unknown change "{name}"{did_you_mean(name, knowledge.changes)}')
+        raise ChangeError("input.unknown_change", name=name, hint=did_you_mean(name, knowledge.changes))
     wants_part = entry["fixes"] or _uses(entry, "{part}")
     wants_value = bool(entry["choices"]) or _uses(entry, "{value}")
     if wants_part != bool(part):
-        raise ChangeError(f'"{text}": write {name}:NAME' if wants_part else f'"{text}": {name} takes no ":{part}"')
+        fault = "input.change_part" if wants_part else "input.change_no_part"
+        raise ChangeError(fault, text=text, name=name, part=part)
     if wants_value and not (equals and value):
-        raise ChangeError(f'"{text}": write {head}=VALUE')
+        raise ChangeError("input.change_value", text=text, head=head)
     if entry["choices"] and value not in entry["choices"]:
-        known = ", ".join(entry["choices"])
-        raise ChangeError(f'"{text}": must be one of {known}{did_you_mean(value, entry["choices"])}')
+        hint = did_you_mean(value, entry["choices"])
+        wrong = Message("fault.one_of", values=[*entry["choices"]], hint=hint)
+        raise ChangeError("input.change", text=text, fault=wrong)
     if entry["fixes"] and part not in knowledge.fixes:
-        raise ChangeError(f'"{text}": no fix "{part}"{did_you_mean(part, knowledge.fixes)}')
+        wrong = Message("fault.no_fix_named", name=part, hint=did_you_mean(part, knowledge.fixes))
+        raise ChangeError("input.change", text=text, fault=wrong)
     change = Change(name, part, value if wants_value else "")
     problem = None if entry["choices"] else _value_problem(change, entry, knowledge)
     if problem:
-        raise ChangeError(f'"{text}": {problem}')
+        raise ChangeError("input.change", text=text, fault=problem)
     return change
 
 
@@ -86,7 +91,7 @@ def _uses(entry: Mapping[str, Any], slot: str) -> bool:
     return slot in str(entry["effects"])
 
 
-def _value_problem(change: Change, entry: Mapping[str, Any], knowledge: Knowledge) -> str | None:
+def _value_problem(change: Change, entry: Mapping[str, Any], knowledge: Knowledge) -> Message | None:
     type_name, _, field = entry.get("field", "").partition(".")
     if not type_name:
         return None
@@ -96,7 +101,7 @@ def _value_problem(change: Change, entry: Mapping[str, Any], knowledge: Knowledg
     kind = knowledge.vocabulary.types[type_name].fields[field].type
     if kind == "gpu_name" and knowledge.vocabulary.identify(change.value) is None:
         products = [str(f["product"]) for t, f in knowledge.static if t == "gpu_model"]
-        return f"the catalog has no such product{did_you_mean(change.value, products)}"
+        return Message("fault.no_product", hint=did_you_mean(change.value, products))
     return None
 
 
@@ -130,7 +135,7 @@ def offer_of(session: Session, fix: str) -> Offer:
         for offer in offers(session, str(session.fields(row)["cause"])):
             if offer.fix == fix:
                 return offer
-    raise ChangeError(f'"fix:{fix}": this fix is not offered here; see: gpurules why-not {fix}')
+    raise ChangeError("input.fix_not_offered", fix=fix)
 
 
 def added_types(change: str, knowledge: Knowledge) -> frozenset[str]:

@@ -80,7 +80,7 @@ def test_an_empty_text_is_a_text_and_no_reason_to_look_at_this_machine() -> None
     [
         ({"probe": False}, "nothing to look at: no text, facts, reports or question is given, and probe is False"),
         ({"text": 5}, "text: must be str or bytes, not int"),
-        ({"text": "x", "lang": "fr"}, "lang: 'fr' is neither en nor zh"),
+        ({"text": "x", "lang": "fr"}, "lang: 'fr' is none of en, zh"),
         ({"question": b"x"}, "question: must be str, not bytes"),
         ({"text": b"\x7fELF\0\0"}, "text: binary data"),
         ({"facts": [gpurules.Fact("gpuu", {})]}, 'facts: no observed type "gpuu"; did you mean "gpu"?'),
