@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .model import Lang
 
-_SPACES_BY_WIDE_MARKS = re.compile("(?<=[，。：；（）、]) +| +(?=[，。：；（）、])")
+_SPACES_BY_WIDE_MARKS = re.compile("(?<=[，。：；（）、]) +| +(?=[，。：；（）、])|(?<=[一-鿿]) +(?=[一-鿿])")
+
+
+def closed_up(text: str, lang: Lang) -> str:
+    """Chinese text without the spaces that a Latin value would need where it was filled in."""
+    return _SPACES_BY_WIDE_MARKS.sub("", text) if lang == "zh" else text
 
 
 @lru_cache(maxsize=1)
@@ -40,7 +45,7 @@ class Words:
     def __call__(self, key: str, **values: object) -> str:
         """The message with its values filled in."""
         text = self._messages[key][self.lang].format(**values)
-        return _SPACES_BY_WIDE_MARKS.sub("", text) if self.lang == "zh" and values else text
+        return closed_up(text, self.lang) if values else text
 
     def of(self, key: str, lang: Lang) -> str:
         """The message in a language that need not be this one, as it stands."""
