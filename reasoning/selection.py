@@ -101,7 +101,7 @@ class Selection:
         return tuple(lines.values())
 
     def driver_need(self, pick: Fields) -> str | None:
-        """What driver the build needs, where that is known."""
+        """What driver the build needs on these GPUs, where that is known: the greatest demand of all."""
         if "cuda" not in pick:
             return None
         ptx = self._ptx_driver(str(pick["build"]))
@@ -111,8 +111,27 @@ class Selection:
         for row in self.session.memory.of_type("cuda_release"):
             fields = self.session.fields(row)
             if fields.get("cuda") == pick["cuda"] and f"min_driver_{system}" in fields:
-                return self.words("recommend.driver_need", cuda=fields["cuda"], driver=fields[f"min_driver_{system}"])
+                least = str(fields[f"min_driver_{system}"])
+                return self._gpu_driver_need(least) or self.words(
+                    "recommend.driver_need", cuda=fields["cuda"], driver=least
+                )
         return None
+
+    def _gpu_driver_need(self, least: str) -> str | None:
+        """The driver branch that the newest GPU needs, where that is newer than what the build asks for."""
+        first = {str(f["name"]): branch for f in self._gpus() if (branch := self._first_branch(f["sm"]))}
+        name = max(first, key=lambda n: first[n], default=None)
+        if name is None or first[name] <= int(least.partition(".")[0]):
+            return None
+        return self.words("recommend.gpu_driver_need", gpu=name, driver=first[name])
+
+    def _gpus(self) -> list[Fields]:
+        return [self.session.fields(i) for i in self.session.memory.of_type("gpu_arch")]
+
+    def _first_branch(self, sm: Scalar) -> int:
+        """The first driver branch that knows a compute capability; 0 where that is not known."""
+        rows = self.session.rows("architecture", sm=sm)
+        return int(self.session.fields(rows[0]).get("first_driver", 0)) if rows else 0
 
     def _ptx_driver(self, build: str) -> Scalar | None:
         """The driver that would compile the build's PTX, where some GPU can run nothing else of it."""
