@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from os import PathLike
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 MAX_BYTES = 4 * 1024 * 1024
 MAX_FACTS = 20_000
 MAX_SECONDS = 10.0
-_SYSTEMS = ("linux", "windows", "wsl", "aarch64", "macos")
 
 Text = str | bytes
 System = Literal["linux", "windows", "wsl", "aarch64", "macos"]
@@ -160,6 +159,8 @@ def recommend(
     facts: FactsInput | None = None,
     reports: ReportsInput | None = None,
     goals: Mapping[str, str] | None = None,
+    gpus: Sequence[str] = (),
+    driver: str | None = None,
     os: System | None = None,
     python: str | None = None,
     lang: Lang = "en",
@@ -171,12 +172,16 @@ def recommend(
 ) -> Recommendation:
     """Say which torch to install on the machine that is described, or on this one where nothing is.
 
-    os, python: override what was found, as `--os` and `--python` do; the other arguments are those of `diagnose`.
+    gpus, driver, os, python: in place of what was found, as `--gpu`, `--driver`, `--os` and `--python`; the
+    other arguments are those of `diagnose`.
     """
-    if os is not None and os not in _SYSTEMS:
-        raise InputError("input.none_of", what="os", value=os, known=[*_SYSTEMS])
+    said = {"os": os, "driver": driver, "python": python}
+    described = [f"{name}={_text(name, value)}" for name, value in said.items() if value is not None]
+    described += [f"gpu={_text('gpu', card)}" for card in gpus]
+    if gpus and facts is None:
+        facts = ()  # a machine is described, so this one is not looked at
     inputs = _inputs(text, facts, reports, None, goals, lang, probe, None, knowledge, _Clock(max_seconds), max_bytes)
-    inputs = replace(inputs, mirror=mirror, os=os, target_python=None if python is None else _text("python", python))
+    inputs = replace(inputs, mirror=mirror, described=described)
     return _own(Recommendation, pipeline.recommend(inputs))
 
 

@@ -293,12 +293,13 @@ def diagnose(
 
 @cli.command(short_help="Say which torch to install.")
 @_input_options
-@click.option("--python", "target_python", metavar="VERSION", help="For this Python, such as 3.12.")
+@click.option("--gpu", multiple=True, metavar="NAME", help="For this card; repeatable.")
+@click.option("--driver", metavar="VERSION", help="For this driver, such as 535.183.")
+@click.option("--python", metavar="VERSION", help="For this Python, such as 3.12.")
 @click.option(
     "--os",
-    "target_os",
     type=click.Choice(["linux", "windows", "wsl", "aarch64", "macos"]),
-    help="For this system; overrides what was found.",
+    help="For this system.",
 )
 @click.option("--goal", "goals", multiple=True, callback=_goals, metavar="NAME=VALUE", help="What you want.")
 @click.option("--probe/--no-probe", default=None, help="Look at this machine; default: unless it is described.")
@@ -306,19 +307,27 @@ def diagnose(
 @click.pass_context
 def recommend(
     context: click.Context,
+    /,
     *,
     reports: tuple[str, ...],
     facts: tuple[str, ...],
-    target_python: str | None,
-    target_os: str | None,
+    gpu: tuple[str, ...],
     goals: dict[str, str],
     probe: bool | None,
     common: Common,
+    **machine: str | None,
 ) -> None:
-    """Say which torch to install here, or on the machine described."""
+    """Say which torch to install here, or on the machine described.
+
+    \b
+    gpurules recommend                                        for this machine
+    gpurules recommend --gpu "RTX 3060" --driver 535 --os linux --python 3.12
+    """
     from .report.recommend_text import render_recommend
 
-    inputs = _inputs(common, reports, facts, goals=goals, probe=probe, os=target_os, target_python=target_python)
+    said = [f"{name}={value}" for name, value in machine.items() if value is not None]
+    said += [f"gpu={name}" for name in gpu]
+    inputs = _inputs(common, reports, facts, goals=goals, probe=probe, described=said)
     with _pipeline() as pipeline:
         result = pipeline.recommend(inputs)
     if common.format == "json":
@@ -996,24 +1005,22 @@ def _inputs(
     goals: dict[str, str] | None = None,
     probe: bool | None = None,
     python: str | None = None,
-    os: str | None = None,
-    target_python: str | None = None,
+    described: Sequence[str] = (),
 ) -> pipeline.Inputs:
     from . import pipeline
 
     if [*reports, *facts].count("-") > 1:
         raise click.UsageError("stdin (-) can be read only once")
     names = _names([*reports, *facts])
-    described = bool(reports or facts or question)
+    told = bool(reports or facts or question or any(text.startswith("gpu=") for text in described))
     return pipeline.Inputs(
         reports=[(names[path], _read(path)) for path in reports],
         facts=[(names[path], _read(path)) for path in facts],
         question=question,
         goals=goals or {},
-        probe=not described if probe is None else probe,
+        probe=not told if probe is None else probe,
         python=python,
-        os=os,
-        target_python=target_python,
+        described=described,
         lang=common.lang,
         engine=common.engine,
         knowledge=common.knowledge,

@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputTooLarge
-from .facts import Fact, Provenance, Scalar
+from .facts import Fact, Provenance
 from .knowledge.loader import Knowledge, load_knowledge
 from .messages import Message
 from .probes.readers import read_text
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 Tick = Callable[[], None]
 
 # What `recommend --os` stands for.
-_SYSTEMS: Mapping[str, Mapping[str, Scalar]] = {
-    "linux": {"family": "linux", "machine": "x86_64", "wsl": False},
-    "wsl": {"family": "linux", "machine": "x86_64", "wsl": True},
-    "aarch64": {"family": "linux", "machine": "aarch64", "wsl": False},
-    "windows": {"family": "windows", "machine": "x86_64"},
-    "macos": {"family": "macos", "machine": "arm64"},
-}
 # The type of a loose key that no alias covers.
 _UNREAD = "stated"
 # The key whose value is the name of a GPU.
@@ -51,6 +44,7 @@ _LOADING = threading.Lock()
 class Inputs:
     """What an interface was given. reports, facts: (name, content); given: facts as such; today: the day that ages are
     counted from; tick: called between steps, to end the work by what it raises; max_facts: how many facts are too many.
+    described: what the machine has in place of what was found, each NAME=VALUE of knowledge/changes.yaml;
     validate: run checks on this machine too; progress: called before and after each, see probes/validation.
     """
 
@@ -61,8 +55,7 @@ class Inputs:
     goals: Mapping[str, str] = field(default_factory=dict)
     probe: bool = False
     python: str | None = None
-    os: str | None = None
-    target_python: str | None = None
+    described: Sequence[str] = ()
     lang: Lang = "en"
     engine: str = "native"
     knowledge: Path | None = None
@@ -239,16 +232,3 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
         if problem:
             raise InputError("input.file", file=option, reason=problem)
     return fact
-
-
-def for_target(facts: Iterable[Fact], inputs: Inputs, knowledge: Knowledge) -> list[Fact]:
-    """The facts with the system and Python that a build is wanted for in place of those found. Raises InputError."""
-    found = list(facts)
-    if inputs.os is not None:
-        found = [f for f in found if f.type not in ("os", "wsl", "kernel")]
-        found.append(Fact("os", _SYSTEMS[inputs.os], (Provenance("user", "--os"),)))
-    if inputs.target_python is not None:
-        wanted = Fact("python", {"version": inputs.target_python}, (Provenance("user", "--python"),))
-        found = [f for f in found if f.type != "python"]
-        found.append(_checked(knowledge, wanted, "--python"))
-    return found

@@ -21,7 +21,7 @@ LANGS: tuple[Lang, ...] = ("en", "zh")
 FILE = Path(__file__).resolve().parent / "knowledge" / "messages.yaml"
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _ENTRY = re.compile(rf"^([a-z0-9_.-]+): \{{en: ({_STRING}), zh: ({_STRING})\}}$", re.MULTILINE)
-_SPACES_BY_WIDE_MARKS = re.compile("(?<=[，。：；（）、]) +| +(?=[，。：；（）、])")
+_SPACES_BY_WIDE_MARKS = re.compile("(?<=[，。：；（）、]) +| +(?=[，。：；（）、])|(?<=[一-鿿]) +(?=[一-鿿])")
 
 
 @lru_cache(maxsize=1)
@@ -52,6 +52,11 @@ def said(key: str, lang: Lang, values: Mapping[str, object] | None = None) -> st
     if not values:
         return template(key, lang).format()
     text = template(key, lang).format(**{name: _shown(value, lang) for name, value in values.items()})
+    return closed_up(text, lang)
+
+
+def closed_up(text: str, lang: Lang) -> str:
+    """Chinese text without the spaces that a Latin value would need where it was filled in."""
     return _SPACES_BY_WIDE_MARKS.sub("", text) if lang == "zh" else text
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .errors import InputError, reason
 from .facts import Fact, Provenance
 from .gathering import Inputs as Inputs  # noqa: PLC0414, the form that type checkers read as exported
-from .gathering import card_facts, for_target, gather, knowledge_in, reply_facts
+from .gathering import card_facts, gather, knowledge_in, reply_facts
 from .knowledge.loader import Knowledge
 from .messages import Message
 from .reasoning.engines import open_session
@@ -94,7 +94,7 @@ def recommend(inputs: Inputs) -> RecommendResult:
     from .reasoning.selection import Selection
 
     knowledge = knowledge_in(inputs.knowledge)
-    facts = for_target(gather(inputs, knowledge).facts, inputs, knowledge)
+    facts = _described(gather(inputs, knowledge).facts, inputs.described, knowledge)
     session, _notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     result = Selection(session, inputs.lang).result()
     notes = tuple(_knowledge_notes(knowledge, (), facts, inputs))
@@ -104,6 +104,13 @@ def recommend(inputs: Inputs) -> RecommendResult:
     from .reasoning.mirrors import recommend_with_mirror
 
     return recommend_with_mirror(result, _mirror(inputs.mirror, inputs.knowledge), result.packages or {})
+
+
+def _described(facts: Sequence[Fact], texts: Sequence[str], knowledge: Knowledge) -> list[Fact]:
+    """The facts with what the machine is said to have in place of what was found. Raises InputError."""
+    from .reasoning.changes import changed, read_change
+
+    return changed(facts, [read_change(text, knowledge) for text in texts], knowledge, origin="--")
 
 
 def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:

@@ -7,6 +7,7 @@ change by name (`knowledge/changes.yaml`), the engine's run, comparisons.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,16 +106,26 @@ def _value_problem(change: Change, entry: Mapping[str, Any], knowledge: Knowledg
     return None
 
 
-def changed(facts: Iterable[Fact], changes: Sequence[Change], knowledge: Knowledge) -> list[Fact]:
-    """The facts as they would be after the changes, in their order."""
+def changed(
+    facts: Iterable[Fact], changes: Sequence[Change], knowledge: Knowledge, origin: str = "what-if "
+) -> list[Fact]:
+    """The facts as they would be after the changes, in their order.
+
+    Several changes of one thing (two cards) stand together: only the first takes away what was there. origin: stands
+    before the change in the provenance of the facts that it states.
+    """
     now = list(facts)
+    made: Counter[tuple[str, str]] = Counter()
     for change in changes:
         entry = knowledge.changes[change.name]
         if entry["fixes"]:
             continue  # its effects depend on what the rules matched
         effects = entry["choices"].get(change.value) or entry["effects"]
+        number = made[change.name, change.part]
+        made[change.name, change.part] += 1
+        filler = _Filler(change, number, Provenance("user", f"{origin}{change}"))
         for effect in effects:
-            now = _applied(now, effect, change, knowledge)
+            now = filler.applied(now, effect, knowledge)
         touched = None if entry["messages"] == "all" else messages_of(_types(effects), knowledge)
         now = [f for f in now if f.type != "error" or (touched is not None and f.fields.get("kind") not in touched)]
     return now
@@ -170,20 +181,29 @@ def messages_of(types: frozenset[str], knowledge: Knowledge) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def _applied(facts: list[Fact], effect: Mapping[str, Any], change: Change, knowledge: Knowledge) -> list[Fact]:
-    if "remove" in effect:
-        ((type_name, wanted),) = effect["remove"].items()
-        filled = {k: _fill(v, change) for k, v in wanted.items()}
-        facts = [f for f in facts if f.type != type_name or any(f.fields.get(k) != v for k, v in filled.items())]
-    if "add" in effect:
-        ((type_name, fields),) = effect["add"].items()
-        typed = {k: knowledge.vocabulary.coerce(type_name, k, _fill(v, change)) for k, v in fields.items()}
-        facts = [*facts, Fact(type_name, typed, (Provenance("user", f"what-if {change}"),))]
-    return facts
+@dataclass(frozen=True, slots=True)
+class _Filler:
+    """Applies the effects of one change; number: how many changes of the same thing came before it."""
 
+    change: Change
+    number: int
+    provenance: Provenance
 
-def _fill(value: Scalar, change: Change) -> Scalar:
-    return value.format(value=change.value, part=change.part) if isinstance(value, str) else value
+    def applied(self, facts: list[Fact], effect: Mapping[str, Any], knowledge: Knowledge) -> list[Fact]:
+        if "remove" in effect and not self.number:
+            ((type_name, wanted),) = effect["remove"].items()
+            filled = {k: self._fill(v) for k, v in wanted.items()}
+            facts = [f for f in facts if f.type != type_name or any(f.fields.get(k) != v for k, v in filled.items())]
+        if "add" in effect:
+            ((type_name, fields),) = effect["add"].items()
+            typed = {k: knowledge.vocabulary.coerce(type_name, k, self._fill(v)) for k, v in fields.items()}
+            facts = [*facts, Fact(type_name, typed, (self.provenance,))]
+        return facts
+
+    def _fill(self, value: Scalar) -> Scalar:
+        if not isinstance(value, str):
+            return value
+        return self.number if value == "{number}" else value.format(value=self.change.value, part=self.change.part)
 
 
 # --- values worth trying ----------------------------------------------------------------------------------------------
