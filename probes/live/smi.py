@@ -10,7 +10,7 @@ from dataclasses import replace
 from ...facts import Fact
 from ..readers import nvidia_smi
 from ..readers.line import Line
-from .host import probe_container
+from .host import in_container
 from .source import Machine, ProbeError, Stating
 
 _SMI = Stating("nvidia_smi")
@@ -25,7 +25,13 @@ def probe_nvidia_smi(machine: Machine, limit_s: float) -> list[Fact]:
         raise ProbeError(result.state, "nvidia-smi")
     state = result.state if result.state != "ok" else "ok" if result.returncode == 0 else "failed"
     code = result.returncode if result.returncode is not None and result.returncode >= 0 else None
-    own = _SMI.fact("nvidia_smi", "nvidia-smi", state=state, return_code=code, scope=_scope(machine))
+    own = _SMI.fact(
+        "nvidia_smi",
+        "nvidia-smi",
+        state=state,
+        return_code=code,
+        scope="container" if in_container(machine) else "host",
+    )
     lines = [Line(number, text) for number, text in enumerate(result.stdout.splitlines(), 1)]
     read = [_probed(fact) for fact in nvidia_smi.read(lines, "nvidia-smi") if fact.type != "nvidia_smi"]
     return [own, _SMI.coverage("nvidia_smi", "nvidia-smi"), *read]
@@ -35,11 +41,3 @@ def _probed(fact: Fact) -> Fact:
     """The fact as a probe's: the same line of the same text, but read here and now."""
     places = tuple(replace(place, kind="probe", source=_SMI.probe, reader="nvidia-smi") for place in fact.provenance)
     return replace(fact, provenance=places)
-
-
-def _scope(machine: Machine) -> str:
-    try:
-        facts = probe_container(machine)
-    except ProbeError:
-        return "host"
-    return "container" if any(fact.get("present") is True for fact in facts) else "host"
