@@ -131,7 +131,7 @@ class Reader:
         versioned = getattr(self.nvml, "nvmlMemory_v2", None)
         # Memory as nvidia-smi shows it; the old call counts the driver's reserve as used.
         memories = (memory,) if versioned is None else ((memory[0], (handle, versioned), memory[2]), memory)
-        fabric = getattr(self.nvml, "c_nvmlGpuFabricInfo_t", ctypes.c_uint)()
+        fabric: Any = getattr(self.nvml, "c_nvmlGpuFabricInfo_t", ctypes.c_uint)()
         return [
             (("nvmlDeviceGetName", one, same),),
             (("nvmlDeviceGetUUID", one, same),),

@@ -249,8 +249,8 @@ def _topology(stating: Stating, gpus: Gpus) -> list[Fact]:
 
 def _joined(one: Values, other: Values) -> int:
     """How many NVLinks join two GPUs: directly, or through switches that all links lead to."""
-    place = next(iter(other.get("nvmlDeviceGetPciInfo", ())), {}).get("bus_id")
-    direct = sum(far == place for far in one.get("nvmlDeviceGetNvLinkRemotePciInfo", ()) if place)
+    places = [info["bus_id"] for info in other.get("nvmlDeviceGetPciInfo", ()) if info["bus_id"]]
+    direct = sum(far in places for far in one.get("nvmlDeviceGetNvLinkRemotePciInfo", ()))
     switched = [values.get("nvmlDeviceGetNvLinkRemoteDeviceType", []).count(_TO_SWITCH) for values in (one, other)]
     return direct or min(switched)
 
