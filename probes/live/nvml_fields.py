@@ -130,7 +130,8 @@ def coverages(stating: Stating, gpus: Gpus, *, failures: Set[str], machine: Mach
 
 
 def _watts(milliwatts: int) -> int:
-    return round(milliwatts / 1000)
+    """Whole watts, cut as nvidia-smi's readers cut them."""
+    return milliwatts // 1000
 
 
 def _device_id(info: dict[str, Any]) -> Scalar | None:

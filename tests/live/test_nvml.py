@@ -67,7 +67,7 @@ def test_rtx3060_says_everything(nvml_environ: Environ, machine: Machines, said:
                 "utilization_pct": 3,
                 "temperature_c": 41,
                 "temperature_slowdown_c": 95,
-                "power_w": 18,
+                "power_w": 17,
                 "power_limit_w": 170,
                 "power_default_w": 170,
                 "power_min_w": 100,
