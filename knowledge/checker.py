@@ -256,8 +256,8 @@ class _Checks:
         for key, type_name in (("errors", "error"), ("statements", "statement")):
             for index, kind in enumerate(unit.data[key]):
                 self.named(unit, f"{key}[{index}]", type_name, kind, self.kinds[type_name])
-        if not unit.data["errors"] and not unit.data["statements"]:
-            unit.fault(self.problems, "", "needs `errors` or `statements` that raise it")
+        if not unit.data["errors"] and not unit.data["statements"] and not unit.data["nvml"]:
+            unit.fault(self.problems, "", "needs `errors`, `statements` or codes of `nvml` that raise it")
         for cause in unit.data["causes"]:
             self.named(unit, f"causes.{cause}", "cause", cause, self.sources.causes)
         self.asks(unit)
