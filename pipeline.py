@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .errors import InputError, reason
 from .facts import Fact, Provenance
 from .gathering import Inputs as Inputs  # noqa: PLC0414, the form that type checkers read as exported
-from .gathering import card_facts, gather, knowledge_in, reply_facts
+from .gathering import card_facts, gather, knowledge_in, reply_facts, signatures_of
 from .knowledge.loader import Knowledge
 from .messages import Message
 from .reasoning.engines import open_session
@@ -119,7 +119,8 @@ def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
     from .probes.redact import redact as redacted
     from .reasoning.merge import merge
 
-    facts = merge(collect(python=inputs.python), knowledge_in(inputs.knowledge).vocabulary)
+    knowledge = knowledge_in(inputs.knowledge)
+    facts = merge(collect(python=inputs.python, signatures=signatures_of(knowledge)), knowledge.vocabulary)
     return redacted(facts) if redact else facts
 
 
@@ -132,8 +133,10 @@ def snapshot(inputs: Inputs, *, redact: bool = True, **machine: Any) -> dict[str
     from .reasoning.merge import merge
 
     recorder = Recorder(machine.pop("runner", None) or SystemRunner(machine.get("environ")))
-    found = collect(python=inputs.python, runner=recorder, read=recorder.read, **machine)
-    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge_in(inputs.knowledge).vocabulary)]
+    knowledge = knowledge_in(inputs.knowledge)
+    signatures = signatures_of(knowledge)
+    found = collect(python=inputs.python, runner=recorder, read=recorder.read, signatures=signatures, **machine)
+    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge.vocabulary)]
     document = {"schema": "gpurules.facts/1", "facts": facts, "raw": recorder.raw()}
     return dict(redact_values(document)) if redact else document
 

@@ -689,6 +689,7 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "gpus": _read_gpus,
     "mirrors": _plain("mirror", ("name", "title", "base", "how")),
     "models": _read_models,
+    "nvml_codes": _plain("nvml_code", ("code", "name", "meaning_en", "meaning_zh", "at_start", "on_call")),
     "planning": _read_planning,
     "prices": _plain("gpu_price", ("product", "usd")),
 }

@@ -264,7 +264,7 @@ class _Checks:
         for key, type_name in (("errors", "error"), ("statements", "statement")):
             for index, kind in enumerate(unit.data[key]):
                 self.named(unit, f"{key}[{index}]", type_name, kind, self.kinds[type_name])
-        if not unit.data["errors"] and not unit.data["statements"]:
+        if not unit.data["errors"] and not unit.data["statements"] and not unit.data["nvml"]:
             unit.fault(self.problems, "", Message("fault.symptom"))
         for cause in unit.data["causes"]:
             self.named(unit, f"causes.{cause}", "cause", cause, self.sources.causes)

@@ -180,6 +180,7 @@ class SymptomEntry(_Model):
     title: Text
     errors: list[Slug] = Field(default_factory=list)
     statements: list[Slug] = Field(default_factory=list)
+    nvml: list[int] = Field(default_factory=list, description="codes that NVML does not start with")
     causes: dict[Slug, float]
     asks: list[Slug] = Field(default_factory=list)
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...facts import Fact
 from ..runner import Runner, SystemRunner
@@ -22,6 +23,7 @@ from . import (
     firmware,
     host,
     interpreter,
+    kernel_log,
     kfd,
     modules,
     nvml,
@@ -33,10 +35,13 @@ from . import (
 )
 from .source import Machine, ProbeError, Stating
 
+if TYPE_CHECKING:
+    from ..readers.signatures import Signatures
+
 __all__ = ["collect"]
 
 _SYSTEMS = {"Linux": "linux", "Windows": "windows", "Darwin": "macos"}
-_NVML_LIMIT_S = 5.0
+_NVML_LIMIT_S = 4.0
 _INTERPRETER_LIMIT_S = 10.0
 # What a child may use beyond its limit for being stopped and read.
 _MARGIN_S = 0.3
@@ -78,8 +83,9 @@ def collect(
     runner: Runner | None = None,
     python: str | None = None,
     environ: Mapping[str, str] | None = None,
-    limit_s: float = 8.0,
+    limit_s: float = 7.0,
     read: Callable[[str, str], None] | None = None,
+    signatures: Signatures | None = None,
 ) -> list[Fact]:
     """All facts of the live probes, in a fixed order of probes; never raises.
 
@@ -88,6 +94,7 @@ def collect(
     python: the interpreter that runs torch; by default the active virtual or conda environment, else this one.
     limit_s: seconds for all probes together; a probe that needs longer gives a `probe_failure`.
     read: called with the path and text of each file that a probe reads whole.
+    signatures: the known error lines, to be found in what nvidia-smi and the kernel print.
     """
     variables = dict(os.environ if environ is None else environ)
     machine = Machine(
@@ -97,6 +104,7 @@ def collect(
         system=_SYSTEMS.get(platform.system(), "linux"),
         python=python,
         read=read,
+        signatures=signatures,
     )
     deadline = time.monotonic() + limit_s
     tasks = [task for task in _TASKS if machine.system == "linux" or not task.linux_only]
@@ -151,6 +159,7 @@ _TASKS = (
     _Task("modules", _quick(modules.probe_modules), linux_only=True),
     _Task("device_nodes", _quick(modules.probe_device_nodes), linux_only=True),
     _Task("nvml", _nvidia),
+    _Task("kernel_log", kernel_log.probe_kernel_log, linux_only=True),
     _Task("python", _python),
     _Task("environment", _quick(environment.probe_environment)),
     _Task("firmware", _quick(firmware.probe_firmware), linux_only=True),
@@ -166,4 +175,4 @@ _TASKS = (
     _Task("numa", _quick(wiring.probe_numa), linux_only=True),
     _Task("kfd", _quick(kfd.probe_kfd), linux_only=True),
 )
-_SLOW = ("gpurules-probe-nvml", "gpurules-probe-python")
+_SLOW = ("gpurules-probe-nvml", "gpurules-probe-python", "gpurules-probe-kernel_log")

@@ -19,7 +19,7 @@ from gpurules.knowledge.vocabulary import Vocabulary, load_vocabulary
 KNOWLEDGE = Path(module.__file__).parent
 FILES = (
     *("architectures", "cuda_releases", "driver_branches", "gfx_targets", "gpus", "mirrors"),
-    *("models", "planning", "prices", "torch_builds"),
+    *("models", "nvml_codes", "planning", "prices", "torch_builds"),
 )
 
 
