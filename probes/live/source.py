@@ -6,6 +6,7 @@ May live here: the probe's view of a machine, bounded reading, making facts. Mus
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -36,6 +37,8 @@ class Machine:
     root: the folder that stands for /; another one than / is a recorded or mounted machine.
     system: linux, windows or macos.
     python: the interpreter the user named, if any.
+    cwd: the current folder, where known.
+    prefix, executable: the environment that gpurules itself runs in.
     read: called with the absolute path and the text of each file that is read; for snapshots.
     """
 
@@ -45,11 +48,20 @@ class Machine:
     system: str
     python: str | None = None
     read: Callable[[str, str], None] | None = None
+    cwd: Path | None = None
+    prefix: str = sys.prefix
+    executable: str = sys.executable
 
     @property
     def live(self) -> bool:
         """Whether system calls of this process speak of the same machine as `root`."""
         return self.root == Path("/")
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of the account."""
+        named = self.environ.get("USERPROFILE" if self.system == "windows" else "HOME")
+        return Path(named) if named else None
 
     def path(self, name: str) -> Path:
         """The place under the root of an absolute path of the machine."""
@@ -94,7 +106,7 @@ class Stating:
 
     probe: str
 
-    def fact(self, kind: str, reader: str, **fields: Scalar | None) -> Fact:
+    def fact(self, kind: str, reader: str, /, **fields: Scalar | None) -> Fact:
         """A fact read from `reader` (a file or command); `class_` stands for the field `class`."""
         known = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
         return Fact(kind, known, (Provenance("probe", self.probe, reader=reader),))
