@@ -25,12 +25,14 @@ from . import (
     interpreter,
     interpreters,
     kfd,
+    macos,
     modules,
     nvml,
     pci,
     services,
     smi,
     toolkits,
+    windows,
     wiring,
 )
 from .source import Machine, ProbeError, Stating
@@ -186,6 +188,8 @@ _TASKS = (
     _Task("host", _quick(host.probe_os)),
     _Task("cpu", _quick(host.probe_hardware)),
     _Task("container", _quick(host.probe_container)),
+    _Task("windows", windows.probe_windows),
+    _Task("macos", macos.probe_macos),
     _Task("pci", _quick(pci.probe_pci), linux_only=True),
     _Task("modules", _quick(modules.probe_modules), linux_only=True),
     _Task("device_nodes", _quick(modules.probe_device_nodes), linux_only=True),
@@ -206,4 +210,4 @@ _TASKS = (
     _Task("numa", _quick(wiring.probe_numa), linux_only=True),
     _Task("kfd", _quick(kfd.probe_kfd), linux_only=True),
 )
-_SLOW = ("gpurules-probe-nvml", "gpurules-probe-python")
+_SLOW = ("gpurules-probe-nvml", "gpurules-probe-python", "gpurules-probe-windows", "gpurules-probe-macos")

@@ -5,8 +5,6 @@ May live here: running nvidia-smi and relabelling what the reader of its text fo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...facts import Fact
 from ..readers import nvidia_smi
 from ..readers.line import Line
@@ -27,14 +25,9 @@ def probe_nvidia_smi(machine: Machine, limit_s: float) -> list[Fact]:
     code = result.returncode if result.returncode is not None and result.returncode >= 0 else None
     own = _SMI.fact("nvidia_smi", "nvidia-smi", state=state, return_code=code, scope=_scope(machine))
     lines = [Line(number, text) for number, text in enumerate(result.stdout.splitlines(), 1)]
-    read = [_probed(fact) for fact in nvidia_smi.read(lines, "nvidia-smi") if fact.type != "nvidia_smi"]
+    found = [fact for fact in nvidia_smi.read(lines, "nvidia-smi") if fact.type != "nvidia_smi"]
+    read = _SMI.probed(found, "nvidia-smi")
     return [own, _SMI.coverage("nvidia_smi", "nvidia-smi"), *read]
-
-
-def _probed(fact: Fact) -> Fact:
-    """The fact as a probe's: the same line of the same text, but read here and now."""
-    places = tuple(replace(place, kind="probe", source=_SMI.probe, reader="nvidia-smi") for place in fact.provenance)
-    return replace(fact, provenance=places)
 
 
 def _scope(machine: Machine) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -114,6 +114,15 @@ class Stating:
     def coverage(self, domain: str, reader: str, *, complete: bool = True) -> Fact:
         """That the probe looked at all (or part) of a domain."""
         return self.fact("coverage", reader, domain=domain, complete=complete)
+
+    def probed(self, facts: Iterable[Fact], reader: str) -> list[Fact]:
+        """Facts that a reader of text found in the output of a command, as this probe's."""
+        return [
+            replace(
+                f, provenance=tuple(replace(p, kind="probe", source=self.probe, reader=reader) for p in f.provenance)
+            )
+            for f in facts
+        ]
 
     def failure(self, error: ProbeError) -> Fact:
         """That the probe could not do its work."""
