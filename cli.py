@@ -661,12 +661,18 @@ def _converse(dialogue: Dialogue, target: Path | None, common: Common) -> None:
 )
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Replace names, addresses and serials.")
 @click.option("--show-redactions", is_flag=True, help="List on stderr what was replaced.")
+@click.option("--environments", is_flag=True, help="Only list the Python environments and which one is judged.")
 @common_options
-def probe(python: str | None, target: Path | None, redact: bool, show_redactions: bool, common: Common) -> None:
+def probe(
+    python: str | None, target: Path | None, redact: bool, show_redactions: bool, environments: bool, common: Common
+) -> None:
     """Print what can be seen of this machine, as facts that --facts reads."""
     from .report.facts_text import facts_json, facts_yaml, redactions
 
     inputs = _inputs(common, probe=True, python=python)
+    if environments:
+        _list_environments(inputs, common, redact=redact)
+        return
     with _pipeline() as pipeline:
         if target is not None:
             _save_snapshot(pipeline.snapshot(inputs, redact=redact), target, common, show_redactions=show_redactions)
@@ -676,6 +682,21 @@ def probe(python: str | None, target: Path | None, redact: bool, show_redactions
         for line in redactions(facts):
             click.echo(line, err=True)
     _emit(facts_json(facts, ascii_only=not _utf8()) if common.format == "json" else facts_yaml(facts))
+
+
+def _list_environments(inputs: pipeline.Inputs, common: Common, *, redact: bool) -> None:
+    """For the screen paths stay as they are, because --python takes them; JSON is made to be handed on."""
+    with _pipeline() as pipeline:
+        if common.format == "json":
+            from .report.facts_text import facts_json
+
+            facts = pipeline.environments(inputs, redact=redact)
+            _emit(facts_json(facts, ascii_only=not _utf8()))
+        else:
+            from .report.environments_text import render_environments
+
+            facts = pipeline.environments(inputs, redact=False)
+            _emit(render_environments(facts, lang=common.lang, look=_look()))
 
 
 def _save_snapshot(snapshot: dict[str, Any], target: Path, common: Common, *, show_redactions: bool) -> None:

@@ -52,6 +52,7 @@ def diagnose(inputs: Inputs) -> Report:
     told = [
         *(note.said(inputs.lang) for note in notes),
         *diagnosis.conflicts(),
+        *_judged_notes(gathered.facts, inputs),
         *_knowledge_notes(knowledge, {f.type for f in report.facts}, gathered.facts, inputs),
     ]
     report = report.model_copy(update={"notes": tuple(told) or None})
@@ -121,6 +122,15 @@ def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
 
     knowledge = knowledge_in(inputs.knowledge)
     facts = merge(collect(python=inputs.python, signatures=signatures_of(knowledge)), knowledge.vocabulary)
+    return redacted(facts) if redact else facts
+
+
+def environments(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
+    """The Python environments of this machine, the one that would be judged among them."""
+    from .probes.live import environments as found
+    from .probes.redact import redact as redacted
+
+    facts = found(python=inputs.python)
     return redacted(facts) if redact else facts
 
 
@@ -469,6 +479,20 @@ def _knowledge_notes(knowledge: Knowledge, types: Iterable[str], facts: Iterable
         for n in newer(knowledge, facts)
     ]
     return notes + _overlay_notes(inputs.knowledge, words)
+
+
+def _judged_notes(facts: Iterable[Fact], inputs: Inputs) -> list[str]:
+    """Which Python environment was judged, unless there is only the one that gpurules runs in."""
+    from .report.messages import Words
+
+    found = [f for f in facts if f.type == "python_environment"]
+    judged = next((f for f in found if f.fields.get("chosen")), None)
+    if judged is None or (len(found) == 1 and judged.fields["found_by"] == "own"):
+        return []
+    words = Words(inputs.lang)
+    said = {"executable": judged.fields["executable"], "why": words(f"environment.by.{judged.fields['found_by']}")}
+    more = len(found) - 1
+    return [words("note.environments", n=more, **said) if more else words("note.environment", **said)]
 
 
 def _overlay_notes(folder: Path | None, words: Words) -> list[str]:

@@ -42,8 +42,8 @@ MIN_CANDIDATE = 0.02
 MAX_REASONS = 5
 # What a verdict needs, and the types of which some row shows that it is known.
 _JUDGED = {
-    "judged.gpu": ("gpu_arch", "gfx_present"),
-    "judged.driver": ("driver_at", "gfx_present"),
+    "judged.gpu": ("gpu_arch", "gfx_present", "no_nvidia_system"),
+    "judged.driver": ("driver_at", "gfx_present", "no_nvidia_system"),
     "judged.torch": ("torch_install",),
 }
 _GRAVITY = {"error": 0, "warning": 1, "info": 2}

@@ -6,7 +6,8 @@ May live here: the probe's view of a machine, bounded reading, making facts. Mus
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -41,6 +42,8 @@ class Machine:
     root: the folder that stands for /; another one than / is a recorded or mounted machine.
     system: linux, windows or macos.
     python: the interpreter the user named, if any.
+    cwd: the current folder, where known.
+    prefix, executable: the environment that gpurules itself runs in.
     read: called with the absolute path and the text of each file that is read; for snapshots.
     signatures: the known error lines; without them no error is recognised.
     """
@@ -52,11 +55,20 @@ class Machine:
     python: str | None = None
     read: Callable[[str, str], None] | None = None
     signatures: Signatures | None = None
+    cwd: Path | None = None
+    prefix: str = sys.prefix
+    executable: str = sys.executable
 
     @property
     def live(self) -> bool:
         """Whether system calls of this process speak of the same machine as `root`."""
         return self.root == Path("/")
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of the account."""
+        named = self.environ.get("USERPROFILE" if self.system == "windows" else "HOME")
+        return Path(named) if named else None
 
     def path(self, name: str) -> Path:
         """The place under the root of an absolute path of the machine."""
@@ -109,7 +121,7 @@ class Stating:
 
     probe: str
 
-    def fact(self, kind: str, reader: str, **fields: Scalar | None) -> Fact:
+    def fact(self, kind: str, reader: str, /, **fields: Scalar | None) -> Fact:
         """A fact read from `reader` (a file or command); `class_` stands for the field `class`."""
         known = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
         return Fact(kind, known, (Provenance("probe", self.probe, reader=reader),))
@@ -122,6 +134,15 @@ class Stating:
     def coverage(self, domain: str, reader: str, *, complete: bool = True) -> Fact:
         """That the probe looked at all (or part) of a domain."""
         return self.fact("coverage", reader, domain=domain, complete=complete)
+
+    def probed(self, facts: Iterable[Fact], reader: str) -> list[Fact]:
+        """Facts that a reader of text found in the output of a command, as this probe's."""
+        return [
+            replace(
+                f, provenance=tuple(replace(p, kind="probe", source=self.probe, reader=reader) for p in f.provenance)
+            )
+            for f in facts
+        ]
 
     def failure(self, error: ProbeError) -> Fact:
         """That the probe could not do its work."""
