@@ -2,12 +2,13 @@
 
 May live here: reading tests/cases, the inputs that a case stands for, the comparison of a report with its `expect`.
 
-A case is a YAML file: id (the file's name), source_url (a public report or page on which its situation rests; the texts
-are our own), about, input (texts by name; question, facts, goals, project: files by name), expect: verdict; causes (of
-the findings, all, in order) or, for an unknown verdict, first_candidate (absent: no finding at all) or candidates (all,
-in order); fixes (each is met by one fix, in this order; every field given must be equal, of packages those named);
-never_actions, never_indexes (of no fix whatever); questions (ids, in order); plan (verdict, choices: the first ones,
-numbers: [low, high] by name, claims).
+A case is a YAML file: id (the file's name), source_url (a public report or page on which its situation rests; the
+texts are our own), about, input (texts by name; question, facts, goals, project: files by name), expect: verdict;
+causes (of the findings, all, in order) or, for an unknown verdict, first_candidate (absent: no finding at all) or
+candidates (all, in order); order (these are among the findings, in this order); never_causes; title and confidence
+[low, high] (of the first finding); fixes (each is met by one fix, in this order; every field given must be equal, of
+packages those named); never_actions, never_indexes (of no fix whatever); questions (ids, in order); plan (verdict,
+choices: the first ones, numbers: [low, high] by name, claims).
 """
 
 from __future__ import annotations
@@ -58,6 +59,13 @@ def faults(report: dict[str, Any], expect: dict[str, Any]) -> list[str]:
         found += [] if causes == expect.get("candidates", expect.get("causes")) else [f"causes {causes}"]
     elif causes[:1] != ([expect["first_candidate"]] if "first_candidate" in expect else []):
         found.append(f"candidates {causes}")
+    order = [cause for cause in causes if cause in expect.get("order", ())]
+    found += [] if order == expect.get("order", []) else [f"order {causes}"]
+    found += [f"names {cause}" for cause in causes if cause in expect.get("never_causes", ())]
+    if "title" in expect and (said := [f["title"] for f in report["findings"]][:1]) != [expect["title"]]:
+        found.append(f"title {said}")
+    low, high = expect.get("confidence", (0, 1))
+    found += [f"confidence {f['confidence']}" for f in report["findings"][:1] if not low <= f["confidence"] <= high]
     if "questions" in expect and (asked := [q["id"] for q in report["questions"]]) != expect["questions"]:
         found.append(f"questions {asked}")
     return [*found, *_fixes(report, expect), *_plan(report.get("plan"), expect.get("plan"))]

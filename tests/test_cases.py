@@ -20,8 +20,8 @@ from .judging import CASES, case, facts_text, faults
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 KEYS = {"id", "source_url", "about", "input", "expect"}
 EXPECT = {
-    "verdict", "causes", "first_candidate", "candidates", "fixes", "never_actions", "never_indexes", "questions",
-    "plan",
+    "verdict", "causes", "first_candidate", "candidates", "order", "never_causes", "title", "fixes", "never_actions",
+    "never_indexes", "questions", "plan", "confidence",
 }  # fmt: skip
 # Causes that the foundation must tell; each has at least three cases from different reports.
 COVERED = (
