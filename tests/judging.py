@@ -8,7 +8,8 @@ causes (of the findings, all, in order) or, for an unknown verdict, first_candid
 candidates (all, in order); order (these are among the findings, in this order); never_causes; title and confidence
 [low, high] (of the first finding); fixes (each is met by one fix, in this order; every field given must be equal, of
 packages those named); never_actions, never_indexes (of no fix whatever); questions (ids, in order); plan (verdict,
-choices: the first ones, numbers: [low, high] by name, claims).
+choices: the first ones, numbers: [low, high] by name, claims); recommend (what `recommend` answers to the same
+inputs: build, absent where there is none; changes: what would have to change; alternatives: all of them).
 """
 
 from __future__ import annotations
@@ -69,6 +70,16 @@ def faults(report: dict[str, Any], expect: dict[str, Any]) -> list[str]:
     if "questions" in expect and (asked := [q["id"] for q in report["questions"]]) != expect["questions"]:
         found.append(f"questions {asked}")
     return [*found, *_fixes(report, expect), *_plan(report.get("plan"), expect.get("plan"))]
+
+
+def recommend_faults(result: dict[str, Any], expect: dict[str, Any]) -> list[str]:
+    """Where a recommendation, as JSON, is not what is expected."""
+    build = f"{result['torch']}+{result['index']}" if "torch" in result else None
+    changes = [change["what"] for change in (result.get("none") or {}).get("changes", ())]
+    others = [f"{other['torch']}+{other['index']}" for other in result.get("alternatives", ())]
+    found = [] if build == expect.get("build") else [f"recommends {build}"]
+    found += [] if changes == expect.get("changes", []) else [f"changes {changes}"]
+    return [*found, *([] if others == expect.get("alternatives", others) else [f"alternatives {others}"])]
 
 
 def _fixes(report: dict[str, Any], expect: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ import pytest
 from click.testing import CliRunner
 from gpurules.cli import cli
 
-from .judging import CASES, case, facts_text, faults
+from .judging import CASES, case, facts_text, faults, recommend_faults
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 KEYS = {"id", "source_url", "about", "input", "expect"}
 EXPECT = {
     "verdict", "causes", "first_candidate", "candidates", "order", "never_causes", "title", "fixes", "never_actions",
-    "never_indexes", "questions", "plan", "confidence",
+    "never_indexes", "questions", "plan", "confidence", "recommend",
 }  # fmt: skip
 # Causes that the foundation must tell; each has at least three cases from different reports.
 COVERED = (
@@ -44,8 +45,10 @@ COVERED = (
 )  # fmt: skip
 
 
-def answer(given: dict[str, Any], folder: Path, lang: str) -> tuple[int, dict[str, Any]]:
-    """Exit status and report of `gpurules diagnose`, or `check`, on the inputs of a case."""
+def answer(
+    given: dict[str, Any], folder: Path, lang: str, command: Sequence[str] = ("diagnose", "--no-save")
+) -> tuple[int, dict[str, Any]]:
+    """Exit status and answer of `gpurules diagnose`, of `check` where there is a project, or of another command."""
     args = ["--json", "--no-probe", "--lang", lang, "--today", "2026-11-30"]
     for name, content in given.items():
         if name == "question":
@@ -65,7 +68,8 @@ def answer(given: dict[str, Any], folder: Path, lang: str) -> tuple[int, dict[st
             path = folder / f"{name}.txt"
             path.write_text(content, encoding="utf-8")
             args += ["--report", str(path)]
-    command = ["check", str(folder / "project")] if "project" in given else ["diagnose", "--no-save"]
+    if "project" in given:
+        command = ["check", str(folder / "project")]
     done = CliRunner().invoke(cli, [*command, *args])
     return done.exit_code, json.loads(done.stdout)
 
@@ -86,6 +90,9 @@ def sentences(report: dict[str, Any]) -> list[str]:
 def test_case(path: Path, tmp_path: Path) -> None:
     code, report = answer(case(path)["input"], tmp_path, "en")
     assert faults(report, case(path)["expect"]) == []
+    if "recommend" in case(path)["expect"]:
+        _code, result = answer(case(path)["input"], tmp_path, "en", ["recommend"])
+        assert recommend_faults(result, case(path)["expect"]["recommend"]) == []
     assert code == int(any(finding["severity"] == "error" for finding in report["findings"]))
 
 

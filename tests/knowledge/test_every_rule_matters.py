@@ -21,6 +21,7 @@ from gpurules.knowledge.loader import Knowledge, load_knowledge
 from gpurules.pipeline import Inputs, gather
 from gpurules.reasoning.diagnosis import Diagnosis
 from gpurules.reasoning.examples import example_facts, run_examples
+from gpurules.reasoning.selection import Selection
 from gpurules.reasoning.session import Engine, Session, native_engine
 
 from .. import judging
@@ -58,6 +59,11 @@ def reported(facts: Iterable[Fact], judge: Callable[[dict[str, Any]], bool], kno
     return not judge(json.loads(report.to_json()))
 
 
+def recommended(facts: Iterable[Fact], expect: dict[str, Any], known: Knowledge, engine: Engine) -> bool:
+    result = Selection(Session(known, facts, engine), "en").result()
+    return bool(judging.recommend_faults(json.loads(result.to_json()), expect))
+
+
 def of_inputs(name: str, inputs: Inputs, judge: Callable[[dict[str, Any]], bool]) -> Outcome:
     return Outcome(name, partial(reported, gather(inputs, KNOWLEDGE).facts, judge))
 
@@ -67,6 +73,9 @@ def cases() -> Iterator[Outcome]:
         loaded = judging.case(path)
         expect = loaded["expect"]
         yield of_inputs(path.name, judging.inputs(loaded["input"]), lambda r, e=expect: not judging.faults(r, e))
+        if "recommend" in expect:
+            facts = gather(judging.inputs(loaded["input"]), KNOWLEDGE).facts
+            yield Outcome(f"{path.name}: recommend", partial(recommended, facts, expect["recommend"]))
 
 
 def machines() -> Iterator[Outcome]:

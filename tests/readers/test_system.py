@@ -26,7 +26,7 @@ def read(text: str) -> dict[str, dict[str, object]]:
          {"family": "windows"}),
         ("PS C:\\Users\\li> nvidia-smi", "os", {"family": "windows"}),
         ("| GPU  Name                  Driver-Model | Bus-Id          Disp.A |", "os", {"family": "windows"}),
-        ("$ df -h /dev/shm\nFilesystem      Size  Used Avail Use% Mounted on\nshm              64M     0   64M   0% /dev/shm",
+        ("$ df -h /dev/shm\nFilesystem  Size  Used Avail Use% Mounted on\nshm          64M     0   64M   0% /dev/shm",
          "memory", {"shm_mib": 64}),
         ("tmpfs          16384000   2048  16381952   1% /dev/shm", "memory", {"shm_mib": 16000}),
         ("$ mokutil --sb-state\nSecureBoot disabled", "firmware", {"uefi": True, "secure_boot": False}),
