@@ -137,12 +137,7 @@ class Stating:
 
     def probed(self, facts: Iterable[Fact], reader: str) -> list[Fact]:
         """Facts that a reader of text found in the output of a command, as this probe's."""
-        return [
-            replace(
-                f, provenance=tuple(replace(p, kind="probe", source=self.probe, reader=reader) for p in f.provenance)
-            )
-            for f in facts
-        ]
+        return [self.relabelled(fact, reader) for fact in facts]
 
     def failure(self, error: ProbeError) -> Fact:
         """That the probe could not do its work."""
