@@ -87,7 +87,11 @@ def _values(groups: Mapping[str, str | None]) -> dict[str, Scalar | None]:
 
 
 def _fact(kind: str, place: _Place, source: str) -> Fact:
-    ranks = {"rank": min(place.ranks), "ranks": len(place.ranks), "rank_list": spans(place.ranks)}
+    ranks: dict[str, Scalar | None] = {
+        "rank": min(place.ranks),
+        "ranks": len(place.ranks),
+        "rank_list": spans(place.ranks),
+    }
     grouped = {"grouped": place.fields["group"] is not None} if kind == "collective" else {}
     return make(kind, READER, source, place.line, {**place.fields, **ranks, **grouped})
 
