@@ -48,6 +48,8 @@ _LAYOUTS = (
     _Layout("lspci", (":",)),
     _Layout("lsmod", ("Used by", "oading 0x", " Live 0x", "nvidia", "amdgpu", "nouveau")),
     _Layout("nccl_log", ("NCCL", "NET/", "Rank", "cudaDriverVersion", "srun", "GPU Direct", "per node")),
+    _Layout("watchdog", ("Watchdog caught", "last enqueued")),
+    _Layout("programs", ("would exceed allowed memory", "**Name:** cuda:")),
     _Layout("rocm", ("ROC", "roc", "HSA", "Agent", "GPU", "gfx", "amdgpu", "HIP version", "Device ")),
     _Layout("packages"),
     _Layout(
