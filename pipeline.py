@@ -20,7 +20,7 @@ from .gathering import card_facts, for_target, gather, knowledge_in, reply_facts
 from .knowledge.loader import Knowledge
 from .reasoning.engines import open_session
 from .reasoning.session import Session
-from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest
+from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest, Source
 
 if TYPE_CHECKING:
     from .knowledge.ledger import ErrataFile, Line
@@ -166,6 +166,11 @@ def why(
         hint = f'; see: gpurules why-not "{target}"' if held else _nearest(report, target)
         raise InputError(f'the report has no finding, fix, fact or build "{target}" that holds{hint}')
     return found
+
+
+def pages(folder: Path | None = None) -> dict[str, Source]:
+    """The public pages that the knowledge cites, by their address."""
+    return {url: Source(url=url, **page) for url, page in knowledge_in(folder).pages.items()}
 
 
 def _departing(proofs: list[ProofNode], known: Knowledge, folder: Path | None, lang: Lang) -> list[ProofNode]:

@@ -23,6 +23,7 @@ from .functions import operands_fault
 from .loader import knowledge_files
 from .patterns import contradiction, may_match_conclusion, may_match_row, repeated, unguarded
 from .problems import KnowledgeError, Problem, Problems, did_you_mean
+from .publishers import PRIMARY
 from .signature_checks import check_phrases, check_signatures, kinds_given
 from .yamlnodes import load
 
@@ -34,6 +35,8 @@ _READ_BY_REPORTS = (
     "plan_verdict", "plan_claim", "plan_beats",
 )  # fmt: skip
 _SUPPORT = ("decisive", "strong", "weak")
+_UNKNOWN_KIND = "nobody says what kind of source this is: give `kind`, or name its publisher in publishers.yaml"
+_PRIMARY_KINDS = "a primary kind (vendor, project, source_code, maintainer)"
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _WIDE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff01-\uff5e]")
 # A Chinese text may be a name, a command or a quoted message throughout, but no sentence of another language.
@@ -86,6 +89,7 @@ class _Checks:
         self.derived_types()
         self.reachable()
         self.dates()
+        self.tables_of_sources()
         check_signatures(self.sources, self.problems)
         check_phrases(self.sources, self.problems)
 
@@ -111,6 +115,7 @@ class _Checks:
                 if "severity" not in data:
                     unit.fault(self.problems, "severity", "is missing: the rule speaks of a cause")
         self.asks(unit)
+        self.sourced(unit, "a finding" if _supports(data) else None)
         self.patterns(unit)
         bound = [_types(rule) for rule in unit.ir]
         for key in ("title", "because"):
@@ -156,6 +161,7 @@ class _Checks:
             self.named(unit, f"causes[{index}]", "cause", cause, self.sources.causes)
         if not SLUG.match(data["action"]):
             unit.fault(self.problems, "action", "is lower case, its words parted by underscores")
+        self.sourced(unit, "a fix with commands" if any(step["run"] for step in data["steps"]) else None)
         self.patterns(unit)
         bound = [_types(rule) for rule in unit.ir if "?" not in rule.id]
         for key in ("title", "not_simulable", "risks", "undo", "verify"):
@@ -389,6 +395,23 @@ class _Checks:
             if key.text not in used:
                 self.problems.add(key.file, key.line, key.text, "nothing uses it")
 
+    # --- sources ------------------------------------------------------------------------------------------------------
+
+    def sourced(self, unit: Unit, what: str | None) -> None:
+        """Of every page it is known what it is; `what` rests on one of a primary kind that somebody opened."""
+        pages = unit.data["sources"]
+        for index, page in enumerate(pages):
+            if "kind" not in page:
+                unit.fault(self.problems, f"sources[{index}].url", _UNKNOWN_KIND)
+        if what and all("kind" in p for p in pages) and not any(p["opened"] and p["kind"] in PRIMARY for p in pages):
+            unit.fault(self.problems, "sources", f"{what} needs a page of {_PRIMARY_KINDS} that was opened")
+
+    def tables_of_sources(self) -> None:
+        for file, table in self.sources.cited.items():
+            for key, page in table.items():
+                if page.kind is None:
+                    self.problems.add(file, 0, f"sources.{key}.url", _UNKNOWN_KIND)
+
     # --- dates --------------------------------------------------------------------------------------------------------
 
     def dates(self) -> None:
@@ -408,6 +431,11 @@ class _Checks:
         except ValueError:
             return f'"{text}" is no date'
         return f"{text} is in the future" if day > self.today + _AHEAD else None
+
+
+def _supports(data: Mapping[str, Any]) -> bool:
+    """Whether a rule speaks for a cause."""
+    return any(conclusion.get("evidence") in _SUPPORT for conclusion in data["conclude"])
 
 
 def _types(rule: Rule) -> dict[str, str]:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from . import formulas as _formulas
 from .loader import Knowledge, knowledge_files
 from .problems import KnowledgeError, Problems, did_you_mean
-from .schema import Day, OneFact, Slug, Text
+from .schema import Day, Kind, OneFact, Slug, Text
 from .yamlnodes import load, parse
 
 CARRIERS = ("rule", "fix", "row", "formula", "advice", "erratum")
@@ -39,6 +39,7 @@ class Page(_Model):
     url: Annotated[str, StringConstraints(pattern=r"^https://\S+$")]
     title: str
     opened: bool = True
+    kind: Kind | None = None
 
 
 class Where(_Model):
@@ -223,6 +224,11 @@ class Ledger:
 def read_advice(files: Mapping[str, Path]) -> AdviceFile:
     """advice.yaml. Raises KnowledgeError."""
     return _read(files, "advice.yaml", AdviceFile)
+
+
+def read_errata(files: Mapping[str, Path]) -> ErrataFile:
+    """errata.yaml. Raises KnowledgeError."""
+    return _read(files, "errata.yaml", ErrataFile)
 
 
 def claim_ids(name: str, data: bytes) -> list[str]:

@@ -38,6 +38,7 @@ def test_every_message_that_the_renderers_name_exists_and_is_used() -> None:
         "fix.checked.",
         "recommend.any_",
         "recommend.none_any_",
+        "source.",
         "validate.check.",
         "validate.state.",
         "validate.verdict.",
