@@ -456,7 +456,8 @@ def why(target: str, source: str, every: bool, common: Common) -> None:
     elif common.format == "mermaid":
         _emit(render_mermaid(proofs))
     else:
-        _emit(render_proofs(proofs, lang=common.lang, look=_look(), detail=common.detail))
+        pages = pipeline.pages(common.knowledge)
+        _emit(render_proofs(proofs, lang=common.lang, look=_look(), detail=common.detail, pages=pages))
 
 
 @cli.command("why-not", short_help="Explain why a cause, fix or build does not hold.")
@@ -1140,7 +1141,9 @@ def _emit_answer(answer: Any, render: Callable[..., str], common: Common) -> Non
     if common.format == "json":
         _emit_json(answer.to_dict())
     else:
-        _emit(render(answer, lang=common.lang, look=_look(), detail=common.detail))
+        with _pipeline() as pipeline:
+            pages = pipeline.pages(common.knowledge)
+        _emit(render(answer, lang=common.lang, look=_look(), detail=common.detail, pages=pages))
 
 
 def _emit_json(value: Any) -> None:

@@ -21,7 +21,7 @@ from .knowledge.loader import Knowledge
 from .messages import Message
 from .reasoning.engines import open_session
 from .reasoning.session import Session
-from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest
+from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest, Source
 
 if TYPE_CHECKING:
     from .knowledge.ledger import ErrataFile, Line
@@ -185,6 +185,11 @@ def why(
         hint = Message("hint.why_not", target=target) if held else _nearest(report, target)
         raise InputError("input.no_target", target=target, hint=hint)
     return found
+
+
+def pages(folder: Path | None = None) -> dict[str, Source]:
+    """The public pages that the knowledge cites, by their address."""
+    return {url: Source(url=url, **page) for url, page in knowledge_in(folder).pages.items()}
 
 
 def _departing(proofs: list[ProofNode], known: Knowledge, folder: Path | None, lang: Lang) -> list[ProofNode]:

@@ -448,12 +448,8 @@ class Diagnosis:
 
     def _sources(self, findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Source, ...]:
         used = {u for f in findings for u in f.sources or ()} | {u for f in fixes for u in f.sources or ()}
-        known: dict[str, Mapping[str, str]] = {
-            s["url"]: s for d in (*self.knowledge.rules.values(), *self.knowledge.fixes.values()) for s in d["sources"]
-        }
-        return tuple(
-            Source(url=u, title=known[u]["title"], retrieved=known[u]["retrieved"]) for u in sorted(used) if u in known
-        )
+        pages = self.knowledge.pages
+        return tuple(Source(url=url, **pages[url]) for url in sorted(used) if url in pages)
 
 
 def _plain(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:

@@ -34,6 +34,7 @@ SAME = {
 FAMILIES = (
     "explain.op.",
     "fault.what.",
+    "fault.primary.",
     "fix.checked.",
     "input.refused.",
     "label.",
@@ -43,6 +44,7 @@ FAMILIES = (
     "recommend.any_",
     "recommend.none_any_",
     "shape.",
+    "source.",
     "validate.check.",
     "validate.state.",
     "validate.verdict.",
