@@ -535,6 +535,62 @@ def _with_mib(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return dict(fields) | ({"vram_mib": int(vram) * 1024} if vram is not None else {})
 
 
+# --- add-on packages: one block a package --------------------------------------------------------------------------
+
+_PACKAGE = ("package", "module", "instead", "binds", "needs", "builds")
+_NEEDS = ("since", "before", "torch_min", "sm_min", "linux_only", "install")
+_BUILT = ("torch", "versions", "since", "before", "install")
+# Of a span without an end: below and above every version.
+_FIRST, _LAST = "0", "4000"
+
+
+def _read_extensions(sheet: _Sheet) -> None:
+    for node in sheet.elements:
+        if not sheet.keys(node, _PACKAGE, ("package", "module")):
+            continue
+        shared = sheet.take("extension", ("package", "module"), node)
+        inherited = sheet.origin(node, _Origin())
+        needs, builds = node.get("needs"), node.get("builds")
+        for need in needs.elements() if needs else ():
+            _read_need(sheet, node, need, shared, inherited)
+        binds = sheet.typed("extension_build", "binds", node.get("binds"))
+        if builds is not None and binds is None:
+            sheet.fault(node, "binds", "is missing: it says how near the installed torch must be")
+        if binds is not None:
+            shared["binds"] = binds
+        for build in builds.elements() if builds else ():
+            _read_extension_build(sheet, build, shared, inherited)
+
+
+def _read_need(sheet: _Sheet, package: Node, node: Node, shared: Mapping[str, Scalar], inherited: _Origin) -> None:
+    if not sheet.keys(node, _NEEDS, ()):
+        return
+    fields: dict[str, Scalar] = {"since": _FIRST, "before": _LAST, **shared}
+    instead = package.get("instead")
+    if instead is not None:
+        fields |= {f"instead_{lang}": text.text for lang in ("en", "zh") if (text := instead.get(lang)) is not None}
+    fields |= sheet.take("extension", _NEEDS, node)
+    sheet.add("extension", fields, sheet.sourced(node, inherited), node)
+
+
+def _read_extension_build(sheet: _Sheet, node: Node, shared: dict[str, Scalar], inherited: _Origin) -> None:
+    """One row a version, the first of which is the one to install; or one for a span of them."""
+    if not sheet.keys(node, _BUILT, ("torch",)):
+        return
+    origin = sheet.sourced(node, inherited)
+    fields = shared | sheet.take("extension_build", ("torch", "since", "before", "install"), node)
+    versions = sheet.words(node.get("versions"), "versions")
+    if bool(versions) == ("since" in fields):
+        sheet.fault(node, "versions", "needs either versions or since, before and install")
+    for index, item in enumerate(versions):
+        version = sheet.typed("extension_build", "version", item)
+        if version is not None:
+            own: dict[str, Scalar] = {"version": version, **({"install": version} if index == 0 else {})}
+            sheet.add("extension_build", fields | own, origin, item)
+    if not versions:
+        sheet.add("extension_build", {"before": _LAST, **fields}, origin, node)
+
+
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 _FIGURE = ("low", "value", "high")
@@ -711,5 +767,6 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "models": _read_models,
     "nvml_codes": _plain("nvml_code", ("code", "name", "meaning_en", "meaning_zh", "at_start", "on_call")),
     "planning": _read_planning,
+    "extensions": _read_extensions,
     "prices": _plain("gpu_price", ("product", "usd")),
 }

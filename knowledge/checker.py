@@ -229,14 +229,12 @@ class _Checks:
                 constants = {n: v for n, v in fields.items() if not (isinstance(v, str) and templates.slots(v))}
                 self.fact(unit, field, {type_name: constants}, ("observed",))
                 for name in fields.keys() - constants.keys():
-                    self.filled(unit, f"{field}.{type_name}.{name}", operation, type_name, name)
+                    self.filled(unit, f"{field}.{type_name}.{name}", type_name, name)
                     self.slots(unit, f"{field}.{type_name}.{name}", str(fields[name]), bound)
 
-    def filled(self, unit: Unit, field: str, operation: str, type_name: str, name: str) -> None:
+    def filled(self, unit: Unit, field: str, type_name: str, name: str) -> None:
         """A field of an effect that is filled with a value of a matched fact."""
-        if operation == "remove":
-            unit.fault(self.problems, field, Message("fault.constant"))
-        elif type_name in self.vocabulary.types:
+        if type_name in self.vocabulary.types:
             spec = self.vocabulary.types[type_name].fields.get(name)
             if spec is None:
                 unit.fault(self.problems, field, self.vocabulary.check(type_name, name, "") or NOTHING)
@@ -490,6 +488,7 @@ def _answered(sources: Sources) -> Iterator[str]:
 def _items(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The arguments and package versions of a fix, plain ones and optional ones."""
     for name, item in data["packages"].items():
+        yield f"packages.{name}", name
         yield f"packages.{name}", item
     for number, step in enumerate(data["steps"]):
         for index, item in enumerate(step["run"]):

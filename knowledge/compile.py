@@ -358,7 +358,9 @@ def _unknown_alias(reference: _Reference, types: Mapping[str, str]) -> Message:
 
 
 def _parts(kind: str) -> tuple[str, ...]:
-    return (*SUBFIELDS[kind], "n", "release__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+    return (
+        (*SUBFIELDS[kind], "n", "release__n", "built_for__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+    )
 
 
 def _column(name: str, kind: str) -> str:

@@ -155,6 +155,9 @@ class FixFile(_Model):
         default_factory=dict, description="NAME_UNIT: [FUNCTION, OPERAND ...]; an operand is $alias.field or a number"
     )
     steps: list[Step] = Field(default_factory=list)
+    every_match: bool = Field(
+        default=False, description="the steps and packages of all matches stand together, not those of the best alone"
+    )
     effects: list[Effect] = Field(default_factory=list)
     not_simulable: Text | None = Field(
         default=None, description="for a cure whose effect lies outside the facts: why it cannot be simulated"

@@ -342,13 +342,13 @@ FIXES: dict[str, tuple[str, list[str]]] = {
             "effects",
             (
                 "  - {remove: {gpu: {}}}",
-                '  - {remove: {package: {name: "{g.name}"}}}\n'
+                '  - {remove: {package: {name: "{g.title}"}}}\n'
                 '  - {add: {driver: {version: "{g.vram}", cuda_level: "{g.index}"}}}\n'
                 "  - {add: {drivre: {}}}\n  - {remove: {gpu: {index: one}}}\n  - {remove: {pick: {}}}",
             ),
         ),
         [
-            "11: effects[0].remove.package.name: must be a constant: what is removed is not filled in",
+            '11: effects[0].remove.package.name: {g.title}: gpu has no field "title"',
             "12: effects[1].add.driver.cuda_level: a text cannot fill a field of type int",
             '12: effects[1].add.driver.version: {g.vram}: gpu has no field "vram"; did you mean "vram_mib"?',
             '13: effects[2].add.drivre: unknown observed type "drivre"; did you mean "driver"?',
