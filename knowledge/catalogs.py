@@ -555,7 +555,7 @@ def _read_extensions(sheet: _Sheet) -> None:
             _read_need(sheet, node, need, shared, inherited)
         binds = sheet.typed("extension_build", "binds", node.get("binds"))
         if builds is not None and binds is None:
-            sheet.fault(node, "binds", "is missing: it says how near the installed torch must be")
+            sheet.fault(node, "binds", Message("fault.binds"))
         if binds is not None:
             shared["binds"] = binds
         for build in builds.elements() if builds else ():
@@ -581,7 +581,7 @@ def _read_extension_build(sheet: _Sheet, node: Node, shared: dict[str, Scalar], 
     fields = shared | sheet.take("extension_build", ("torch", "since", "before", "install"), node)
     versions = sheet.words(node.get("versions"), "versions")
     if bool(versions) == ("since" in fields):
-        sheet.fault(node, "versions", "needs either versions or since, before and install")
+        sheet.fault(node, "versions", Message("fault.versions_or_span"))
     for index, item in enumerate(versions):
         version = sheet.typed("extension_build", "version", item)
         if version is not None:
