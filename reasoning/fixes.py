@@ -12,6 +12,7 @@ from typing import Any
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.functions import compute
 from ..knowledge.loader import Knowledge
+from ..messages import closed_up
 from ..report.model import Effect, Fix, Lang, Step, Verified
 from ..report.quoting import quoted
 from .causes import Ranked
@@ -58,7 +59,7 @@ def present(offer: Offer, session: Session, finding: str, lang: Lang, verified: 
             "finding": finding,
             "kind": data["kind"],
             "action": data["action"],
-            "title": text.fill(data["title"][lang]),
+            "title": closed_up(text.fill(data["title"][lang]), lang),
             "steps": list(dict.fromkeys(_step(s, t, lang) for t in texts for s in data["steps"])),
             "index_url": text.maybe(data.get("index_url")),
             "packages": packages or None,

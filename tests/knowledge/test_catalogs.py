@@ -19,7 +19,7 @@ from gpurules.knowledge.vocabulary import Vocabulary, load_vocabulary
 KNOWLEDGE = Path(module.__file__).parent
 FILES = (
     *("architectures", "cuda_releases", "driver_branches", "extensions", "gfx_targets", "gpus", "mirrors"),
-    *("models", "planning", "prices", "torch_builds"),
+    *("models", "nvml_codes", "planning", "prices", "torch_builds"),
 )
 
 
@@ -542,7 +542,7 @@ def test_a_fault_is_reported_where_it_stands(
     *, folder: Path, name: str, old: str, new: str, field: str, message: str, offset: int
 ) -> None:
     line = edit(folder, name, old, new)
-    hits = [p for p in faults(folder) if p.field == field and message in p.message]
+    hits = [p for p in faults(folder) if p.field == field and message in str(p.message)]
     assert hits, [str(p) for p in faults(folder)]
     assert {p.file for p in hits} == {f"{name}.yaml"}
     # The offset: a build or model that spans lines, or takes the field from its group, is named where it begins.

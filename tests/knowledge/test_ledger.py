@@ -76,7 +76,8 @@ def test_advice_that_no_rule_calls_for_and_a_rule_without_advice_are_faults(tmp_
     (tmp_path / "advice.yaml").write_text(text.replace("  one_lane:", "  one_lanes:"), encoding="utf-8")
     _, faults = pipeline.rules_coverage(tmp_path)
     assert faults == [
-        'rule gpu-on-one-lane: no advice one_lane that is shown by_rule; did you mean "one_lanes"?',
+        "advice.yaml: one_lane: rule gpu-on-one-lane calls for the advice one_lane, which is not there or not shown "
+        'by_rule; did you mean "one_lanes"?',
         "advice.yaml: one_lanes: no rule concludes advice_due of it",
     ]
 
