@@ -35,7 +35,7 @@ def test_text() -> None:
 def test_parts_and_assumptions_are_told() -> None:
     found = plan("--model", "Llama-2-7B", "--method", "qlora", "--gpu", "RTX 3090", "--seq", "1024", "--batch", "2")
     texts = [reason["text"] for reason in found["reasons"]]
-    assert texts[0].startswith("QLoRA, a card: weights 3.7 GiB, gradients 0.1 GiB, optimizer 0.4 GiB, activations")
+    assert texts[0].startswith("QLoRA, a card: weights 3.7 GiB, gradients 0.1 GiB, optimizer 0.3 GiB, activations")
     assert "assumed: the optimizer is AdamW" in texts
     assert not any("batch" in text or "tokens" in text for text in texts)
     low, high = found["ranges"]["qlora_vram_gib"]

@@ -10,7 +10,7 @@ from gpurules.pipeline import Inputs
 
 CAPACITY, CHOICE, POWER = "planning_capacity", "planning_hardware_choice", "planning_power"
 QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("Can I fine-tune Llama-3-8B on one RTX 4090?", CAPACITY, "conditional", {"full_ft_vram_gib": (115, 145)}),
+    ("Can I fine-tune Llama-3-8B on one RTX 4090?", CAPACITY, "conditional", {"full_ft_vram_gib": (135, 160)}),
     ("Can I fine-tune Llama-2-7B on a single RTX 3090?", CAPACITY, "conditional", {"lora_vram_gib": (13, 20)}),
     ("Is one A100 80GB enough for full fine-tuning of Qwen2.5-7B?", CAPACITY, "conditional", {}),
     ("Can eight H100 80GB fully fine-tune Llama-3-8B? Full fine-tuning of all weights.", CAPACITY, "yes", {}),
