@@ -24,6 +24,8 @@ from .schema import Day, OneFact, Slug, Text
 from .yamlnodes import load, parse
 
 CARRIERS = ("rule", "fix", "row", "formula", "advice", "erratum")
+# A program that shows how, in the checkout and beside the installed package.
+Sample = Annotated[str, StringConstraints(pattern=r"^docs/samples/[a-z_]+\.py$")]
 ClaimId = Annotated[str, StringConstraints(pattern=r"^G\d-[A-Z]+-\d\d$")]
 Verdict = Literal["correct", "imprecise", "outdated", "wrong", "opinion"]
 _M = TypeVar("_M", bound=BaseModel)
@@ -77,6 +79,7 @@ class Erratum(_Model):
     says: Text
     right: Text
     sources: tuple[str, ...] = Field(min_length=1)
+    sample: Sample | None = None
 
 
 class ErrataFile(_Model):
@@ -95,6 +98,7 @@ class AdviceEntry(_Model):
     statements: tuple[Slug, ...] = ()
     words: tuple[str, ...] = ()
     sources: tuple[str, ...] = Field(min_length=1)
+    sample: Sample | None = None
     guidance: tuple[ClaimId, ...] = ()
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from .drawing import LABEL, Drawing, is_posix, mirror_steps, shown_in, steps_here
+from .drawing import LABEL, Drawing, advised, is_posix, mirror_steps, shown_in, steps_here
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
 from .model import Checked, FactView, Finding, Fix, Lang, NotChecked, Plan, Question, Reason, Recognised, Report, Step
@@ -49,7 +49,7 @@ class _ReportDrawing(Drawing):
                 self.counts(),
                 *(self.finding(f, number.get(id(f), 0)) for f in self.full),
                 self.unsettled(),
-                self.listing("recommendations", [advice.text for advice in self.report.recommendations]),
+                self.listing("recommendations", advised(self.report, self.words)),
                 self.questions(),
                 self.footer(),
             ]
