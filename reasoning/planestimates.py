@@ -50,7 +50,7 @@ def estimate(request: Request, model: Model, cards: Sequence[Card], name: str, k
         fields[f"total_{prefix}mib"] = round(sums[end] * count)
         fields[f"state_{prefix}mib"] = round(state[end])
     fields |= {f"{part}_mib": round(size) for part, size in middle.items()}
-    if method.name == _offloaded(known):
+    if method.host:
         ram = {end: round(_host_memory(request, model, known, end) / MIB) for end in ENDS}
         fields |= {"ram_low_mib": ram["low"], "ram_mib": ram["value"], "ram_high_mib": ram["high"]}
         fields["ram"] = _gib(ram["value"])
@@ -88,10 +88,6 @@ def _counts(method: Method, model: Model, most: int) -> Sequence[int]:
     return [n for n in powers if model.shape is None or model.shape.heads % n == 0]
 
 
-def _offloaded(known: Tables) -> str:
-    return next((m.offloaded for m in known.methods.values() if m.offloaded), "")
-
-
 def _rank(name: str, request: Request, known: Tables) -> int:
     """0 for what was asked, then the alternatives in their order."""
     places = [i.index(name) for w in request.wanted if name in (i := known.methods[w].instead)]
@@ -106,6 +102,8 @@ def _parts(request: Request, model: Model, count: int, method: Method, known: Ta
         sizes["weights"] = _frozen(model, method, known, end)
         if method.adapters:
             _add_adapters(sizes, model, known)
+    elif method.host:
+        sizes["weights"] = formulas.state(model.params, known.figure(f"offload_weights_{request.precision}").of(end))
     else:
         sizes |= _trained(request, model, known, end, whole=share == 1)
     sizes = {name: formulas.sharded(size, share) for name, size in sizes.items()}
@@ -114,7 +112,7 @@ def _parts(request: Request, model: Model, count: int, method: Method, known: Ta
         if share > 1 and model.shape is not None:
             width = known.whole("activation_bytes_mixed")
             sizes["activations"] += formulas.gathered(model.shape, known.figure("gather_layers").value, width)
-        if not method.weights:
+        if not method.weights and not method.host:
             # The optimizer's step comes when the activations are gone: only the larger of both counts.
             step = formulas.state(model.params, known.special("step_bytes", request.optimizer).of(end))
             sizes["activations"] = max(sizes["activations"], formulas.sharded(step, share))
@@ -122,7 +120,7 @@ def _parts(request: Request, model: Model, count: int, method: Method, known: Ta
         sizes |= _serving(request, model, count, known, end, sum(sizes.values()))
     mib = {name: size / MIB for name, size in sizes.items()}
     mib["context"] = known.figure("context_mib").of(end)
-    if method.name == _offloaded(known):
+    if method.host:
         mib["gradients"] = known.figure("offload_buffer_mib").of(end)
     mib["margin"] = known.figure("margin_share").of(end) * sum(mib.values())
     return mib
@@ -145,8 +143,8 @@ def _trained(request: Request, model: Model, known: Tables, end: str, *, whole: 
 
 
 def _host_memory(request: Request, model: Model, known: Tables, end: str) -> float:
-    """What the machine's own memory holds where the optimizer works there: float32 weights, gradients and moments."""
-    return sum(_trained(replace(request, precision="mixed"), model, known, end, whole=False).values())
+    """What the machine's own memory holds where the optimizer works there: weights, gradients and moments."""
+    return sum(_trained(request, model, known, end, whole=False).values())
 
 
 def _frozen(model: Model, method: Method, known: Tables, end: str) -> float:
@@ -193,7 +191,9 @@ def _scored(request: Request, model: Model, method: Method) -> int:
 
 
 def _widths(request: Request, method: Method, known: Tables, end: str) -> Widths:
-    form = "16bit" if method.weights else request.precision
+    # Frozen weights, and those that a host's optimizer sends in 16 bits, need no autocast.
+    in_16_bits = method.weights or (method.host and request.precision == "mixed")
+    form = "16bit" if in_16_bits else request.precision
     return Widths(known.whole(f"activation_bytes_{form}"), int(known.figure(f"stream_bytes_{form}").of(end)))
 
 

@@ -79,7 +79,10 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to use a model. instead: lighter ones, best first. weights: the figure of frozen or served weights."""
+    """A way to use a model. instead: lighter ones, best first. weights: the figure of frozen or served weights.
+
+    offloaded: the method that is the same with the optimizer in the machine's own memory; host: this is one of those.
+    """
 
     name: str
     training: bool
@@ -87,6 +90,7 @@ class Method:
     weights: str = ""
     instead: tuple[str, ...] = ()
     offloaded: str = ""
+    host: bool = False
     adapters: bool = False
 
 
@@ -209,5 +213,6 @@ def _method(row: Mapping[str, Scalar]) -> Method:
         weights=str(row.get("weights", "")),
         instead=tuple(name for name in str(row.get("instead", "")).split("|") if name),
         offloaded=str(row.get("offloaded", "")),
+        host=bool(row.get("host")),
         adapters=bool(row.get("adapters")),
     )

@@ -57,6 +57,29 @@ def test_options_change_the_estimate() -> None:
     assert sizes["pure"] < sizes["adamw8bit"] < sizes["usual"] < sizes["long"] < sizes["none"]
 
 
+def test_offload_checkpointing_and_sharding() -> None:
+    usual = ("--model", "Llama-2-7B", "--method", "full", "--gpu", "2x RTX 4090")
+    whole, offloaded = plan(*usual), plan(*usual, "--offload", "cpu")
+    assert whole["verdict"] == "conditional"
+    assert whole["numbers"]["cards_needed"] == 7
+    assert offloaded["verdict"] == "yes"
+    assert 85 < offloaded["numbers"]["cpu_ram_gib"] < 105
+    assert "cards_needed" not in offloaded["numbers"]
+    small = ("--model", "GPT-2", "--method", "full", "--gpu", "RTX 4090", "--batch", "8")
+    sizes = [plan(*small, *more)["numbers"]["full_ft_vram_gib"] for more in ((), ("--checkpointing", "no"))]
+    assert sizes[0] < sizes[1]
+    texts = [r["text"] for r in plan(*usual, "--shard", "full", "--checkpointing", "yes")["reasons"]]
+    assert not any("checkpointing" in text or "divided" in text for text in texts if text.startswith("assumed"))
+
+
+def test_advice_where_it_does_not_fit() -> None:
+    text = run("--model", "Llama-3-8B", "--method", "full", "--gpu", "RTX 3090")[1]
+    told = [line.removeprefix("  advice    ") for line in text.splitlines() if line.startswith("  advice")]
+    assert [line.partition(":")[0] for line in told] == [
+        "Train adapters", "Keep the optimizer on the CPU", "full fine-tuning fits on 10x GeForce RTX 3090",
+    ]  # fmt: skip
+
+
 def test_choices_power_workers() -> None:
     found = plan("--params-b", "13", "--method", "inference", "--option", "RTX 3090", "--option", "RTX 4060 Ti 16GB")
     assert found["choices"] == ["GeForce RTX 3090", "GeForce RTX 4060 Ti 16GB"]
