@@ -19,7 +19,6 @@ from .plantables import ENDS, Card, Method, Model, Tables
 
 _GIB = 1024
 _STATE = ("weights", "gradients", "optimizer")
-_SCORES_EVERY_TOKEN = ("decoder", "encoder_decoder")
 
 
 def estimate(request: Request, model: Model, cards: Sequence[Card], name: str, known: Tables) -> dict[str, Any]:
@@ -186,7 +185,7 @@ def _training(
 
 def _scored(request: Request, model: Model, method: Method) -> int:
     """For how many tokens the output layer gives scores: a decoder's for each, another's for each example."""
-    each = model.kind in _SCORES_EVERY_TOKEN or (method.name == "pretrain" and not model.tokens)
+    each = model.kind.every_token or (method.name == "pretrain" and not model.kind.images)
     return request.batch * (request.sequence if each else 1)
 
 
@@ -206,7 +205,8 @@ def _serving(request: Request, model: Model, count: int, known: Tables, end: str
     width = known.whole("activation_bytes_pure16")
     layer = formulas.layer_activations(model.shape, chunk, chunk, Widths(width, width), fused=True)
     scores = model.shape.vocab * 4
-    cache = formulas.kv_cache(model.shape, tokens, known.figure("kv_bytes").value)
+    # What gives scores for one example only does not go on writing, so it keeps nothing for the next token.
+    cache = formulas.kv_cache(model.shape, tokens if model.kind.every_token else 0, known.figure("kv_bytes").value)
     spread = known.figure("activation_spread").of(end)
     return {"kv_cache": formulas.sharded(cache, count), "activations": (layer * spread + scores) / count}
 

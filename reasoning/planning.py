@@ -21,7 +21,6 @@ from .plantables import Card, Model, Tables, tables
 
 # Marks what this stage puts in; that is made anew whenever facts change.
 ORIGIN = (Provenance("rule", "planning"),)
-_NO_ADAPTERS = ("vision",)
 
 _Row = tuple[str, dict[str, Any]]
 
@@ -73,7 +72,7 @@ def _made(request: Request, known: Tables) -> Iterator[_Row]:
 
 def _estimates(request: Request, model: Model, known: Tables) -> Iterator[_Row]:
     instead = [name for wanted in request.wanted for name in known.methods[wanted].instead]
-    lighter = [name for name in instead if not (known.methods[name].adapters and model.kind in _NO_ADAPTERS)]
+    lighter = [name for name in instead if model.kind.adapters or not known.methods[name].adapters]
     groups: list[tuple[Card, ...]] = [(card,) for card in request.options]
     for group in groups or [request.machine]:
         for method in dict.fromkeys([*request.wanted, *lighter]):

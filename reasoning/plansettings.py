@@ -9,9 +9,6 @@ from __future__ import annotations
 from .planrequest import PLAN_GOAL, Request, number_in
 from .plantables import Method, Tables
 
-# Images have as many tokens as their size makes, whatever a question says; these kinds are trained as they come.
-_IMAGES = "vision"
-_CHECKPOINTED = "decoder"
 _OPTIMIZER = "optimizer_"
 
 
@@ -48,13 +45,13 @@ def _set_choices(request: Request) -> None:
     # A name that holds another's ("8-bit AdamW") is the longer one.
     request.optimizer = max(named, key=len, default=f"{_OPTIMIZER}adamw").removeprefix(_OPTIMIZER)
     request.shard = "wants_ddp" not in kinds
-    usual = request.model is None or request.model.kind == _CHECKPOINTED
+    usual = request.model is None or request.model.kind.checkpointed
     request.checkpointing = "no_checkpointing" not in kinds and (usual or "wants_checkpointing" in kinds)
 
 
 def _set_sizes(request: Request, known: Tables, method: Method) -> None:
     numbers, goals, model = request.numbers, request.goals, request.model
-    images = model is not None and model.kind == _IMAGES
+    images = model is not None and model.kind.images
     request.batch = numbers.get("batch_size") or int(number_in(goals.get("batch_size")) or 0)
     if not request.batch:
         request.batch = known.whole("default_batch_images" if images and method.training else "default_batch")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..knowledge.names import GpuNames
 
 ENDS = ("low", "value", "high")
-_TYPES = ("model_spec", "plan_figure", "plan_method", "gpu_model", "gpu_price")
+_TYPES = ("model_spec", "model_kind", "plan_figure", "plan_method", "gpu_model", "gpu_price")
 _CARD = ("sm", "vram_mib", "bandwidth_gbs", "tdp_w", "psu_w")
 # `A100 80GB`, `H100 SXM5 80GB`: of one line, told apart by memory; a laptop's GPU is another product.
 _SIZED = re.compile(r" (?:[\w.]+ )?\d+GB\Z", re.ASCII)
@@ -60,6 +60,16 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """What training a kind of model usually means."""
+
+    images: bool
+    every_token: bool
+    checkpointed: bool
+    adapters: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """The model of the question; shape None where it is no transformer or nobody wrote the shape down.
 
@@ -70,7 +80,7 @@ class Model:
     name: str
     params: float
     shape: Shape | None
-    kind: str
+    kind: Kind
     context: int = 0
     tokens: int = 0
     saved: int = 0
@@ -105,6 +115,7 @@ class Tables:
         self.models = {str(r["model"]): r for r in rows["model_spec"]}
         self.gpus = {str(r["product"]): r for r in rows["gpu_model"]}
         self.prices = {str(r["product"]): r for r in rows["gpu_price"]}
+        self.kinds = {str(r["kind"]): _kind(r) for r in rows["model_kind"]}
         self.methods = {str(r["method"]): _method(r) for r in rows["plan_method"]}
         self._figures = {
             str(r["name"]): Spread(*(int(r[end]) / 1000 for end in ENDS)) for r in rows["plan_figure"]
@@ -139,7 +150,7 @@ class Tables:
             name,
             int(row["params_m"]) * 1e6,
             _shape(row),
-            str(row["kind"]),
+            self.kinds[str(row["kind"])],
             context=int(row.get("context", 0)),
             tokens=int(row.get("tokens", 0)),
             saved=int(row.get("saved_k", 0)) * 1000,
@@ -153,7 +164,8 @@ class Tables:
         params = billions * 1e9
         typical = replace(shape, params=int(params)) if shape else None
         name = f"{billions:g}B"
-        return Model(name, params, typical, "decoder", int(nearest.get("context", 0)), typical=True)
+        kind = self.kinds[str(nearest["kind"])]
+        return Model(name, params, typical, kind, int(nearest.get("context", 0)), typical=True)
 
     def card(self, product: str, count: int = 1, own: Mapping[str, Scalar] | None = None) -> Card:
         """Cards of a product with its figures; own: what is known of these very cards.
@@ -203,6 +215,10 @@ def _shape(row: Mapping[str, Scalar]) -> Shape | None:
         tied=bool(row.get("tied")),
         kv_width=int(row.get("kv_width", 0)),
     )
+
+
+def _kind(row: Mapping[str, Scalar]) -> Kind:
+    return Kind(*(bool(row[name]) for name in ("images", "every_token", "checkpointed", "adapters")))
 
 
 def _method(row: Mapping[str, Scalar]) -> Method:

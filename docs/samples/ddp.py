@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import nullcontext
 
@@ -32,6 +33,8 @@ def main() -> None:
     dist.init_process_group("nccl" if gpu and dist.is_nccl_available() else "gloo")
     try:
         train(device, local)
+        # 模型有循环引用并持有进程组，先回收它 / the model is part of a cycle and holds the group: let it go first
+        gc.collect()
     finally:
         dist.destroy_process_group()
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import torch
@@ -45,6 +46,8 @@ def main() -> None:
     dist.init_process_group("nccl" if gpu and dist.is_nccl_available() else "gloo")
     try:
         train(torch.device("cuda", local) if gpu else torch.device("cpu"))
+        # 模型有循环引用并持有进程组，先回收它 / the model is part of a cycle and holds the group: let it go first
+        gc.collect()
     finally:
         dist.destroy_process_group()
 
