@@ -342,7 +342,11 @@ def recommend(
 @click.option("--question", metavar="TEXT", help="What you want to know, in your words; options add to it.")
 @click.option("--model", metavar="NAME", help="A model of the catalog, such as Llama-3.1-8B.")
 @click.option(
-    "--params-b", metavar="N", type=click.FloatRange(0.001, 99_999), help="Its billions of parameters instead."
+    "--params-b",
+    "model_params_b",
+    metavar="N",
+    type=click.FloatRange(0.001, 99_999),
+    help="Its billions of parameters instead.",
 )
 @click.option(
     "--method",
@@ -351,16 +355,23 @@ def recommend(
 )
 @click.option(
     "--precision",
+    "dtype",
     type=click.Choice(["mixed", "fp32", "pure-bf16", "int8", "int4"]),
     help="Of training (mixed by default), or of the weights of inference (16 bits by default).",
 )
-@click.option("--batch", metavar="N", type=click.IntRange(1, 100_000), help="Sequences a card, or served at once.")
-@click.option("--seq", metavar="N", type=click.IntRange(1, 10_000_000), help="Tokens of a sequence.")
+@click.option(
+    "--batch", "batch_size", metavar="N", type=click.IntRange(1, 100_000), help="Sequences or images a card or server."
+)
+@click.option("--seq", "context_length", metavar="N", type=click.IntRange(1, 10_000_000), help="Tokens of a sequence.")
 @click.option(
     "--optimizer", type=click.Choice(["adamw", "adamw8bit", "sgd", "adafactor", "lion"]), help="AdamW by default."
 )
 @click.option(
     "--shard", type=click.Choice(["full", "none"]), help="Divide the state among the cards (default), or not (DDP)."
+)
+@click.option("--offload", type=click.Choice(["cpu"]), help="Keep the optimizer in the machine's own memory.")
+@click.option(
+    "--checkpointing", type=click.Choice(["yes", "no"]), help="Compute activations again; by default decoders do."
 )
 @click.option(
     "--gpu", "gpus", multiple=True, metavar="CARDS", help='Cards of the machine, such as "2x NAME". Repeatable.'
@@ -368,9 +379,11 @@ def recommend(
 @click.option("--option", "options", multiple=True, metavar="CARD", help="A card to choose from. Repeatable.")
 @click.option("--budget", metavar="N", type=click.IntRange(1, 99_999_999), help="What may be spent on a card.")
 @click.option("--currency", type=click.Choice(["USD", "CNY"]), default="USD", show_default=True, help="Of the budget.")
-@click.option("--use", metavar="TEXT", help="What the cards are for, in words: training, inference ...")
+@click.option("--use", "task", metavar="TEXT", help="What the cards are for, in words: training, inference ...")
 @click.option("--psu-w", metavar="N", type=click.IntRange(1, 100_000), help="Watts of the power supply.")
-@click.option("--cores", metavar="N", type=click.IntRange(1, 4096), help="Processor cores, for the DataLoader.")
+@click.option(
+    "--cores", "cpu_cores", metavar="N", type=click.IntRange(1, 4096), help="Processor cores, for the DataLoader."
+)
 @click.option("--probe/--no-probe", default=False, help="Plan for the GPUs of this machine.")
 @click.option("--no-save", is_flag=True, help="Do not keep the report for `gpurules why`.")
 @common_options
@@ -403,7 +416,7 @@ def plan(
 
     inputs = _inputs(common, reports, facts, question=question, probe=probe)
     with _pipeline() as pipeline:
-        report = pipeline.plan(inputs, _wishes(wishes, options), gpus)
+        report = pipeline.plan(inputs, {**wishes, "options": ", ".join(options) or None}, gpus)
     if not no_save:
         _save(report, common)
     if common.format == "json":
@@ -411,24 +424,6 @@ def plan(
     else:
         _emit(render_text(report, lang=common.lang, look=_look(), detail=common.detail))
     context.exit(int(report.plan is None or report.plan.verdict != "yes"))
-
-
-# What the options of `plan` are called as goals, and the words that the phrase catalog knows for their values.
-_WISHES = {"params_b": "model_params_b", "precision": "dtype", "batch": "batch_size", "seq": "context_length",
-           "use": "task", "cores": "cpu_cores"}  # fmt: skip
-_IN_WORDS = {"full": "full fine-tuning", "mixed": "mixed precision", "pure-bf16": "pure bf16", "none": "ddp",
-             "adamw8bit": "adamw_8bit"}  # fmt: skip
-
-
-def _wishes(values: dict[str, Any], options: Sequence[str]) -> dict[str, str]:
-    """The options of `plan` as goals."""
-    given = {name: value for name, value in values.items() if value is not None}
-    if "budget" not in given:
-        given.pop("currency", None)
-    if given.get("shard") == "full":
-        given["shard"] = "fsdp"
-    wishes = {_WISHES.get(name, name): _IN_WORDS.get(str(value), str(value)) for name, value in given.items()}
-    return wishes | ({"options": ", ".join(options)} if options else {})
 
 
 _in_option = click.option(

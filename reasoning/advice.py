@@ -46,10 +46,11 @@ def advise(
         Advice(
             id=key,
             text=Words(lang)("advice.here", text=text, reason=due[key]) if key in due else text,
-            sources=tuple(knowledge.advice[key]["sources"]) or None,
+            sources=tuple(entry["sources"]) or None,
+            sample=entry.get("sample"),
         )
-        for _, key in best
-        for text in (knowledge.advice[key]["text"][lang],)
+        for key, entry in ((key, knowledge.advice[key]) for _, key in best)
+        for text in (entry["text"][lang],)
     )
 
 
