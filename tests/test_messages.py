@@ -23,9 +23,11 @@ CATALOG = yaml.safe_load((ROOT / "knowledge" / "messages.yaml").read_text(encodi
 HAN = re.compile(r"[\u3400-\u9fff]")
 # Texts without a Chinese word: names, marks, and forms that only put values together.
 SAME = {
+    "help.rules.new.examples",
+    "help.what-if.examples",
     "input.durable",
-    "judged.torch",
     "judged.gpu",
+    "judged.torch",
     "plan.method.lora",
     "plan.method.qlora",
     "validate.check.compile",
@@ -35,6 +37,8 @@ FAMILIES = (
     "explain.op.",
     "fault.what.",
     "fix.checked.",
+    "help.",
+    "option.",
     "input.refused.",
     "label.",
     "number.",
