@@ -361,7 +361,7 @@ def rules_check(folder: Path | None, lang: Lang = "en") -> list[str]:
     return [p.said(lang) for p in check(folder) or Ledger(knowledge_in(folder), folder).faults()]
 
 
-def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
+def rules_test(folder: Path | None, ids: Sequence[str], lang: Lang = "en") -> list[RuleTest]:
     """Run the examples of the rules: of all, or of those named."""
     from .knowledge.problems import did_you_mean
     from .reasoning.examples import run_examples
@@ -370,7 +370,7 @@ def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
     for rule_id in ids:
         if rule_id not in knowledge.rules:
             raise InputError("input.no_rule", name=rule_id, hint=did_you_mean(rule_id, knowledge.rules))
-    return run_examples(knowledge, ids or sorted(knowledge.rules))
+    return run_examples(knowledge, ids or sorted(knowledge.rules), lang)
 
 
 def rules_coverage(

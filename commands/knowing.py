@@ -75,7 +75,7 @@ def rules_test(context: click.Context, ids: tuple[str, ...], common: Common) -> 
     from .. import pipeline
     from ..report.ledger_text import tested_lines
 
-    results = pipeline.rules_test(common.knowledge, ids)
+    results = pipeline.rules_test(common.knowledge, ids, common.lang)
     failed = [result for result in results if not result.ok]
     if common.format == "json":
         emit_json({"ok": not failed, "results": [result.to_dict() for result in results]})

@@ -38,7 +38,8 @@ def coverage_lines(
     yield from faults
     gaps = sum(line.is_gap for line in lines)
     verdicts = Counter(line.verdict for line in lines)
-    shown = ", ".join(f"{name} {n}" for name, n in sorted(verdicts.items()))
+    counted = [f"{words(f'coverage.verdict.{name}')} {n}" for name, n in sorted(verdicts.items())]
+    shown = words("list.and").join(counted)
     yield words("coverage.count", carried=len(lines) - gaps, claims=len(lines), open=gaps, verdicts=shown)
 
 
@@ -146,5 +147,5 @@ def _labelled(label: str, text: str, width: int) -> Iterator[str]:
     lead = f"  {label}"
     indent = " " * (display_width(lead) + 1)
     first, *rest = wrap(text, max(width - len(indent), 24)) or [""]
-    yield f"{lead} {first}"
+    yield lead + ("" if lead.endswith("：") else " ") + first
     yield from (indent + line for line in rest)
