@@ -106,7 +106,7 @@ def test_where_the_device_does_not_answer_only_the_build_is_read_on(stub: Stub) 
 
 def test_an_interpreter_that_is_not_there(tmp_path: object) -> None:
     (outcome,) = run_checks([KERNEL], CPU, f"{tmp_path}/python")
-    assert (outcome.state, str(outcome.detail)) == ("failed", f"{tmp_path}/python: No such file or directory")
+    assert (outcome.state, str(outcome.detail)) == ("failed", f"{tmp_path}/python: no such file or directory")
 
 
 def test_the_facts_of_a_check() -> None:
