@@ -86,7 +86,8 @@ def _compiled(knowledge: Knowledge) -> Signatures:
     return Signatures.compile(knowledge.signatures)
 
 
-def _signatures(knowledge: Knowledge) -> Signatures:
+def signatures_of(knowledge: Knowledge) -> Signatures:
+    """The known error lines, ready to be searched for."""
     with _LOADING:
         return _compiled(knowledge)
 
@@ -107,7 +108,7 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
     if inputs.probe:
         from .probes.live import collect
 
-        own = collect(python=inputs.python)
+        own = collect(python=inputs.python, signatures=signatures_of(knowledge))
         facts += own
         recognised.append(
             Recognised(
@@ -134,7 +135,7 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
 
 
 def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[list[Fact], Recognised]:
-    reading = read_text(data, name, _signatures(knowledge), tick)
+    reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
         raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
     return list(reading.facts), Recognised(
@@ -150,7 +151,7 @@ def _facts_file(
     reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
     facts = list(reading.facts)
     for passage in reading.passages:
-        for fact in read_text(passage.text, name, _signatures(knowledge)).facts:
+        for fact in read_text(passage.text, name, signatures_of(knowledge)).facts:
             facts.append(Fact(fact.type, fact.fields, (Provenance("user", name, passage.line, "facts file"),)))
     return facts, Recognised(
         source=name, layouts=("facts",), facts=len(facts), not_understood=tuple(reading.not_understood) or None
@@ -161,7 +162,7 @@ def reply_facts(text: str, key: str | None, knowledge: Knowledge) -> list[Fact]:
     """The facts of a reply in a dialogue: pasted output, an error line, a sentence, or the value of a key."""
     from .knowledge.phrases import read_question, with_lines
 
-    reading = read_text(text, "reply", _signatures(knowledge))
+    reading = read_text(text, "reply", signatures_of(knowledge))
     facts = [_known(knowledge, f) for f in reading.facts]
     if len(text) <= _MAX_PROSE and not set(reading.layouts) - {"errors"}:
         facts += read_question(text, knowledge.phrases, knowledge.names, "reply")
@@ -196,7 +197,7 @@ def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
     ]
     facts += [
         Fact(f.type, f.fields, (Provenance("user", "question"),))
-        for f in read_text(question, "question", _signatures(knowledge)).facts
+        for f in read_text(question, "question", signatures_of(knowledge)).facts
         if f.type == "error"
     ]
     return [*facts, Fact("statement", {"kind": "question_asked"}, (Provenance("user", "question"),))]

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .errors import InputError, reason
 from .facts import Fact, Provenance
 from .gathering import Inputs as Inputs  # noqa: PLC0414, the form that type checkers read as exported
-from .gathering import card_facts, gather, knowledge_in, reply_facts
+from .gathering import card_facts, gather, knowledge_in, reply_facts, signatures_of
 from .knowledge.loader import Knowledge
 from .messages import Message
 from .reasoning.engines import open_session
 from .reasoning.session import Session
-from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest
+from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest, Source
 
 if TYPE_CHECKING:
     from .knowledge.ledger import ErrataFile, Line
@@ -52,6 +52,7 @@ def diagnose(inputs: Inputs) -> Report:
     told = [
         *(note.said(inputs.lang) for note in notes),
         *diagnosis.conflicts(),
+        *_judged_notes(gathered.facts, inputs),
         *_knowledge_notes(knowledge, {f.type for f in report.facts}, gathered.facts, inputs),
     ]
     report = report.model_copy(update={"notes": tuple(told) or None})
@@ -119,7 +120,17 @@ def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
     from .probes.redact import redact as redacted
     from .reasoning.merge import merge
 
-    facts = merge(collect(python=inputs.python), knowledge_in(inputs.knowledge).vocabulary)
+    knowledge = knowledge_in(inputs.knowledge)
+    facts = merge(collect(python=inputs.python, signatures=signatures_of(knowledge)), knowledge.vocabulary)
+    return redacted(facts) if redact else facts
+
+
+def environments(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
+    """The Python environments of this machine, the one that would be judged among them."""
+    from .probes.live import environments as found
+    from .probes.redact import redact as redacted
+
+    facts = found(python=inputs.python)
     return redacted(facts) if redact else facts
 
 
@@ -132,8 +143,10 @@ def snapshot(inputs: Inputs, *, redact: bool = True, **machine: Any) -> dict[str
     from .reasoning.merge import merge
 
     recorder = Recorder(machine.pop("runner", None) or SystemRunner(machine.get("environ")))
-    found = collect(python=inputs.python, runner=recorder, read=recorder.read, **machine)
-    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge_in(inputs.knowledge).vocabulary)]
+    knowledge = knowledge_in(inputs.knowledge)
+    signatures = signatures_of(knowledge)
+    found = collect(python=inputs.python, runner=recorder, read=recorder.read, signatures=signatures, **machine)
+    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge.vocabulary)]
     document = {"schema": "gpurules.facts/1", "facts": facts, "raw": recorder.raw()}
     return dict(redact_values(document)) if redact else document
 
@@ -172,6 +185,11 @@ def why(
         hint = Message("hint.why_not", target=target) if held else _nearest(report, target)
         raise InputError("input.no_target", target=target, hint=hint)
     return found
+
+
+def pages(folder: Path | None = None) -> dict[str, Source]:
+    """The public pages that the knowledge cites, by their address."""
+    return {url: Source(url=url, **page) for url, page in knowledge_in(folder).pages.items()}
 
 
 def _departing(proofs: list[ProofNode], known: Knowledge, folder: Path | None, lang: Lang) -> list[ProofNode]:
@@ -466,6 +484,20 @@ def _knowledge_notes(knowledge: Knowledge, types: Iterable[str], facts: Iterable
         for n in newer(knowledge, facts)
     ]
     return notes + _overlay_notes(inputs.knowledge, words)
+
+
+def _judged_notes(facts: Iterable[Fact], inputs: Inputs) -> list[str]:
+    """Which Python environment was judged, unless there is only the one that gpurules runs in."""
+    from .report.messages import Words
+
+    found = [f for f in facts if f.type == "python_environment"]
+    judged = next((f for f in found if f.fields.get("chosen")), None)
+    if judged is None or (len(found) == 1 and judged.fields["found_by"] == "own"):
+        return []
+    words = Words(inputs.lang)
+    said = {"executable": judged.fields["executable"], "why": words(f"environment.by.{judged.fields['found_by']}")}
+    more = len(found) - 1
+    return [words("note.environments", n=more, **said) if more else words("note.environment", **said)]
 
 
 def _overlay_notes(folder: Path | None, words: Words) -> list[str]:

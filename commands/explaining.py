@@ -32,7 +32,8 @@ def why(target: str, source: str, every: bool, common: Common) -> None:
     elif common.format == "mermaid":
         emit(render_mermaid(proofs))
     else:
-        emit(render_proofs(proofs, lang=common.lang, look=look(), detail=common.detail))
+        pages = pipeline.pages(common.knowledge)
+        emit(render_proofs(proofs, lang=common.lang, look=look(), detail=common.detail, pages=pages))
 
 
 @click.command("why-not", cls=Command)

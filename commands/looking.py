@@ -6,14 +6,17 @@ May live here: the options of these commands, choosing a renderer, exit codes. M
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .helping import Command, option
 from .inputs import failure, inputs_of
 from .options import NEW_FILE, Common, common_options, no_save_option, python_option
-from .output import emit, emit_document, progress, save, utf8
+from .output import emit, emit_document, look, progress, save, utf8
+
+if TYPE_CHECKING:
+    from .. import pipeline
 
 
 @click.command(cls=Command)
@@ -21,13 +24,19 @@ from .output import emit, emit_document, progress, save, utf8
 @option("--save", "target", type=NEW_FILE, metavar="FILE")
 @option("--redact/--no-redact", default=True, show_default=True)
 @option("--show-redactions", is_flag=True)
+@option("--environments", is_flag=True)
 @common_options
-def probe(python: str | None, target: Path | None, redact: bool, show_redactions: bool, common: Common) -> None:
+def probe(
+    python: str | None, target: Path | None, redact: bool, show_redactions: bool, environments: bool, common: Common
+) -> None:
     """`gpurules probe`."""
     from .. import pipeline
     from ..report.facts_text import facts_json, facts_yaml, redactions
 
     inputs = inputs_of(common, probe=True, python=python)
+    if environments:
+        _list_environments(inputs, common, redact=redact)
+        return
     if target is not None:
         _save_snapshot(pipeline.snapshot(inputs, redact=redact), target, common, show_redactions=show_redactions)
         return
@@ -36,6 +45,20 @@ def probe(python: str | None, target: Path | None, redact: bool, show_redactions
         for line in redactions(facts):
             click.echo(line, err=True)
     emit(facts_json(facts, ascii_only=not utf8()) if common.format == "json" else facts_yaml(facts))
+
+
+def _list_environments(inputs: pipeline.Inputs, common: Common, *, redact: bool) -> None:
+    """For the screen paths stay as they are, because --python takes them; JSON is made to be handed on."""
+    from .. import pipeline
+
+    if common.format == "json":
+        from ..report.facts_text import facts_json
+
+        emit(facts_json(pipeline.environments(inputs, redact=redact), ascii_only=not utf8()))
+    else:
+        from ..report.environments_text import render_environments
+
+        emit(render_environments(pipeline.environments(inputs, redact=False), lang=common.lang, look=look()))
 
 
 def _save_snapshot(snapshot: dict[str, Any], target: Path, common: Common, *, show_redactions: bool) -> None:

@@ -64,7 +64,10 @@ def emit_answer(answer: Any, render: Callable[..., str], common: Common) -> None
     if common.format == "json":
         emit_json(answer.to_dict())
     else:
-        emit(render(answer, lang=common.lang, look=look(), detail=common.detail))
+        from .. import pipeline
+
+        pages = pipeline.pages(common.knowledge)
+        emit(render(answer, lang=common.lang, look=look(), detail=common.detail, pages=pages))
 
 
 def emit_json(value: Any, indent: int | None = 1) -> None:

@@ -20,17 +20,19 @@ from ..engine.ir import Rule
 from ..facts import Scalar
 from ..messages import NOTHING, Message
 from .aliases import load_aliases
-from .catalogs import Catalogs, load_catalogs
+from .catalogs import Catalogs, Source, load_catalogs, read_table
 from .compile import Compiler, LanguageErrors
-from .ledger import read_advice
+from .ledger import Page, read_advice, read_errata
 from .loader import FOLDER, rule_to_json, vocabulary_to_json
 from .phrases import load_phrases
 from .problems import KnowledgeError, Problems, did_you_mean
+from .publishers import Publishers
 from .schema import (
     CauseEntry,
     ChangeEntry,
     FixFile,
     FreshnessEntry,
+    PublisherEntry,
     QuestionEntry,
     RuleFile,
     SentenceEntry,
@@ -61,11 +63,23 @@ class Unit:
         problems.add(self.node.file, line_of(self.node, field), (self.prefix + field).rstrip("."), message)
 
 
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A page that a table of sources names. retrieved: when it was opened, or named where it was not."""
+
+    url: str
+    title: str
+    retrieved: str
+    opened: bool
+    kind: str | None
+
+
 @dataclass(frozen=True)
 class Sources:
     """The knowledge folder as read: every valid part of it, also where others are at fault.
 
-    plain: the vocabulary as its file has it; vocabulary: the same, able to identify GPU names.
+    plain: the vocabulary as its file has it; vocabulary: the same, able to identify GPU names. cited: the pages that
+    tables of sources name, by file and key.
     """
 
     files: Mapping[str, Path]
@@ -82,6 +96,7 @@ class Sources:
     stages: Mapping[str, Unit]
     signatures: tuple[Node, ...]
     signature_sources: frozenset[str]
+    cited: Mapping[str, Mapping[str, Cited]]
     aliases: Node | None
     phrases: list[Any]
 
@@ -107,6 +122,12 @@ def read_sources(files: Mapping[str, Path], problems: Problems) -> Sources:
     for slug, unit in symptoms.items():
         unit.ir = compiler.symptom(slug, unit.data)
     signatures, signature_sources = _signatures(files, problems)
+    publishers = Publishers(_contents(_table(files, "publishers.yaml", PublisherEntry, problems)))
+    for unit in (*rules.values(), *fixes.values()):
+        for page in unit.data["sources"]:
+            kind = page.get("kind") or publishers.kind(page["url"])
+            if kind:
+                page["kind"] = kind
     return Sources(
         files=files,
         plain=plain,
@@ -122,6 +143,7 @@ def read_sources(files: Mapping[str, Path], problems: Problems) -> Sources:
         stages=_table(files, "stages.yaml", StageEntry, problems),
         signatures=signatures,
         signature_sources=signature_sources,
+        cited=_cited(files, catalogs, publishers, problems),
         aliases=_aliases(files, vocabulary, problems),
         phrases=_phrases(files, problems),
     )
@@ -153,7 +175,49 @@ def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str
         "aliases": sources.aliases.plain() if sources.aliases else {},
         "phrases": sources.phrases,
         "retrieved": dict(sources.catalogs.retrieved),
+        "pages": _pages(sources),
     }
+
+
+def _cited(
+    files: Mapping[str, Path], catalogs: Catalogs, publishers: Publishers, problems: Problems
+) -> dict[str, dict[str, Cited]]:
+    """The tables of sources of the catalogs, the error catalog and the ledgers."""
+    found: dict[str, dict[str, Cited]] = {}
+
+    def note(file: str, key: str, page: Source | Page, day: str) -> None:
+        kind = page.kind or publishers.kind(page.url)
+        found.setdefault(file, {})[key] = Cited(page.url, page.title, day, page.opened, kind)
+
+    for name, table in catalogs.sources.items():
+        for key, source in table.items():
+            note(f"facts/{name}.yaml", key, source, catalogs.retrieved[name])
+    for file, reader in (("advice.yaml", read_advice), ("errata.yaml", read_errata)):
+        try:
+            book = reader(files)
+        except KnowledgeError as error:
+            problems.found += error.problems
+            continue
+        for key, page in book.sources.items():
+            note(file, key, page, book.retrieved)
+    root = load(files["facts/errors.yaml"], Problems(), "facts/errors.yaml")
+    listed, day = (root.get("sources"), root.get("retrieved")) if root else (None, None)
+    for key, source in read_table(root, "errors.yaml", Problems()).items() if root and listed else ():
+        note("facts/errors.yaml", key, source, day.text if day else "")
+    return found
+
+
+def _pages(sources: Sources) -> dict[str, dict[str, Any]]:
+    """Every page that is cited, by its address: title, day, kind and whether it was opened."""
+    pages: dict[str, dict[str, Any]] = {}
+    for unit in (*sources.rules.values(), *sources.fixes.values()):
+        for page in unit.data["sources"]:
+            pages.setdefault(page["url"], {k: v for k, v in page.items() if k != "url"})
+    for table in sources.cited.values():
+        for cited in table.values():
+            told = {"title": cited.title, "retrieved": cited.retrieved, "opened": cited.opened, "kind": cited.kind}
+            pages.setdefault(cited.url, {k: v for k, v in told.items() if v is not None})
+    return pages
 
 
 def _contents(units: Mapping[str, Unit]) -> dict[str, dict[str, Any]]:

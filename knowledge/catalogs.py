@@ -19,6 +19,7 @@ from ..facts import Scalar
 from ..messages import Message
 from .names import GpuName, GpuNames
 from .problems import Problems, did_you_mean
+from .publishers import KINDS
 from .versions import parse_version
 from .vocabulary import FieldSpec, Vocabulary, parse_sm
 from .yamlnodes import Node, load
@@ -39,10 +40,12 @@ _TEXT_TYPES = ("str", "version", "enum", "gpu_name")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where knowledge was read."""
+    """Where knowledge was read. opened: false where the page is only named; kind: where publishers.yaml has none."""
 
     url: str
     title: str
+    opened: bool = True
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,15 @@ class CatalogRow:
 
 @dataclass(frozen=True, slots=True)
 class Catalogs:
-    """All rows of all catalogs, and the names by which people and programs call the GPUs."""
+    """All rows of all catalogs, and the names by which people and programs call the GPUs.
+
+    retrieved, sources: the day of each catalog, and its table of sources.
+    """
 
     rows: tuple[CatalogRow, ...] = ()
     names: tuple[GpuName, ...] = ()
     retrieved: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, Mapping[str, Source]] = field(default_factory=dict)
 
     def tables(self) -> dict[str, list[Mapping[str, Scalar]]]:
         """The rows' fields by type, in file order."""
@@ -87,6 +94,7 @@ def load_catalogs(
     rows: list[CatalogRow] = []
     names: list[GpuName] = []
     retrieved: dict[str, str] = {}
+    sources: dict[str, Mapping[str, Source]] = {}
     for name, read in _READERS.items():
         path = (files or {}).get(f"facts/{name}.yaml", folder / f"{name}.yaml")
         sheet = _open_sheet(path, name, vocabulary, problems)
@@ -95,11 +103,12 @@ def load_catalogs(
             if sheet.over_shipped:
                 sheet = _laid_over(sheet, name, read, vocabulary, problems)
             retrieved[name] = sheet.retrieved
+            sources[name] = sheet.sources
             rows += sheet.rows
             names += sheet.names
     _check_identities(rows, vocabulary, problems)
     _check_across(rows, problems)
-    return Catalogs(tuple(rows), tuple(names), retrieved)
+    return Catalogs(tuple(rows), tuple(names), retrieved, sources)
 
 
 def _laid_over(
@@ -264,13 +273,14 @@ def _open_sheet(path: Path, name: str, vocabulary: Vocabulary, problems: Problem
     over = root.get("over")
     if over is not None and (over.text != "shipped" or path.parent == _SHIPPED):
         problems.add(shown, over.line, "over", Message("fault.over"))
-    sources = _read_sources(root, shown, problems)
+    sources = read_table(root, shown, problems)
     sheet = _Sheet(shown, date.text if date else "", sources, rows.elements(), vocabulary, problems)
     sheet.over_shipped = over is not None and path.parent != _SHIPPED
     return sheet
 
 
-def _read_sources(root: Node, file: str, problems: Problems) -> dict[str, Source]:
+def read_table(root: Node, file: str, problems: Problems) -> dict[str, Source]:
+    """The table of sources of a catalog, by key."""
     sources: dict[str, Source] = {}
     listed = root.get("sources")
     for key, value in listed.pairs() if listed else ():
@@ -279,7 +289,17 @@ def _read_sources(root: Node, file: str, problems: Problems) -> dict[str, Source
             problems.add(file, value.line, f"sources.{key.text}.url", Message("fault.https"))
         if title is None or not title.text:
             problems.add(file, value.line, f"sources.{key.text}.title", Message("fault.missing"))
-        sources[key.text] = Source(url.text if url else "", title.text if title else "")
+        opened, kind = value.get("opened"), value.get("kind")
+        for name, node, allowed in (("opened", opened, ("true", "false")), ("kind", kind, KINDS)):
+            if node is not None and node.text not in allowed:
+                what = Message("shape.literal_error", expected=", ".join(allowed))
+                problems.add(file, node.line, f"sources.{key.text}.{name}", what)
+        sources[key.text] = Source(
+            url.text if url else "",
+            title.text if title else "",
+            opened is None or opened.text == "true",
+            kind.text if kind else None,
+        )
     if not sources:
         problems.add(file, root.line, "sources", Message("fault.one_source"))
     return sources
@@ -515,6 +535,62 @@ def _with_mib(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return dict(fields) | ({"vram_mib": int(vram) * 1024} if vram is not None else {})
 
 
+# --- add-on packages: one block a package --------------------------------------------------------------------------
+
+_PACKAGE = ("package", "module", "instead", "binds", "needs", "builds")
+_NEEDS = ("since", "before", "torch_min", "sm_min", "linux_only", "install")
+_BUILT = ("torch", "versions", "since", "before", "install")
+# Of a span without an end: below and above every version.
+_FIRST, _LAST = "0", "4000"
+
+
+def _read_extensions(sheet: _Sheet) -> None:
+    for node in sheet.elements:
+        if not sheet.keys(node, _PACKAGE, ("package", "module")):
+            continue
+        shared = sheet.take("extension", ("package", "module"), node)
+        inherited = sheet.origin(node, _Origin())
+        needs, builds = node.get("needs"), node.get("builds")
+        for need in needs.elements() if needs else ():
+            _read_need(sheet, node, need, shared, inherited)
+        binds = sheet.typed("extension_build", "binds", node.get("binds"))
+        if builds is not None and binds is None:
+            sheet.fault(node, "binds", Message("fault.binds"))
+        if binds is not None:
+            shared["binds"] = binds
+        for build in builds.elements() if builds else ():
+            _read_extension_build(sheet, build, shared, inherited)
+
+
+def _read_need(sheet: _Sheet, package: Node, node: Node, shared: Mapping[str, Scalar], inherited: _Origin) -> None:
+    if not sheet.keys(node, _NEEDS, ()):
+        return
+    fields: dict[str, Scalar] = {"since": _FIRST, "before": _LAST, **shared}
+    instead = package.get("instead")
+    if instead is not None:
+        fields |= {f"instead_{lang}": text.text for lang in ("en", "zh") if (text := instead.get(lang)) is not None}
+    fields |= sheet.take("extension", _NEEDS, node)
+    sheet.add("extension", fields, sheet.sourced(node, inherited), node)
+
+
+def _read_extension_build(sheet: _Sheet, node: Node, shared: dict[str, Scalar], inherited: _Origin) -> None:
+    """One row a version, the first of which is the one to install; or one for a span of them."""
+    if not sheet.keys(node, _BUILT, ("torch",)):
+        return
+    origin = sheet.sourced(node, inherited)
+    fields = shared | sheet.take("extension_build", ("torch", "since", "before", "install"), node)
+    versions = sheet.words(node.get("versions"), "versions")
+    if bool(versions) == ("since" in fields):
+        sheet.fault(node, "versions", Message("fault.versions_or_span"))
+    for index, item in enumerate(versions):
+        version = sheet.typed("extension_build", "version", item)
+        if version is not None:
+            own: dict[str, Scalar] = {"version": version, **({"install": version} if index == 0 else {})}
+            sheet.add("extension_build", fields | own, origin, item)
+    if not versions:
+        sheet.add("extension_build", {"before": _LAST, **fields}, origin, node)
+
+
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 _FIGURE = ("low", "value", "high")
@@ -689,6 +765,8 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "gpus": _read_gpus,
     "mirrors": _plain("mirror", ("name", "title", "base", "how")),
     "models": _read_models,
+    "nvml_codes": _plain("nvml_code", ("code", "name", "meaning_en", "meaning_zh", "at_start", "on_call")),
     "planning": _read_planning,
+    "extensions": _read_extensions,
     "prices": _plain("gpu_price", ("product", "usd")),
 }

@@ -25,6 +25,7 @@ from .loader import knowledge_files
 from .message_checks import message_faults
 from .patterns import contradiction, may_match_conclusion, may_match_row, repeated, unguarded
 from .problems import KnowledgeError, Problem, Problems, did_you_mean
+from .publishers import PRIMARY
 from .signature_checks import check_phrases, check_signatures, kinds_given
 from .yamlnodes import load
 
@@ -36,6 +37,7 @@ _READ_BY_REPORTS = (
     "plan_verdict", "plan_claim", "plan_beats",
 )  # fmt: skip
 _SUPPORT = ("decisive", "strong", "weak")
+_UNKNOWN_KIND = Message("fault.source_kind")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _WIDE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff01-\uff5e]")
 # A Chinese text may be a name, a command or a quoted message throughout, but no sentence of another language.
@@ -89,6 +91,7 @@ class _Checks:
         self.derived_types()
         self.reachable()
         self.dates()
+        self.tables_of_sources()
         check_signatures(self.sources, self.problems)
         check_phrases(self.sources, self.problems)
 
@@ -117,6 +120,7 @@ class _Checks:
                 if "severity" not in data:
                     unit.fault(self.problems, "severity", Message("fault.severity"))
         self.asks(unit)
+        self.sourced(unit, "finding" if _supports(data) else None)
         self.patterns(unit)
         bound = [_types(rule) for rule in unit.ir]
         for key in ("title", "because"):
@@ -164,6 +168,7 @@ class _Checks:
             self.named(unit, f"causes[{index}]", "cause", cause, self.sources.causes)
         if not SLUG.match(data["action"]):
             unit.fault(self.problems, "action", Message("fault.action"))
+        self.sourced(unit, "fix" if any(step["run"] for step in data["steps"]) else None)
         self.patterns(unit)
         bound = [_types(rule) for rule in unit.ir if "?" not in rule.id]
         for key in ("title", "not_simulable", "risks", "undo", "verify"):
@@ -224,14 +229,12 @@ class _Checks:
                 constants = {n: v for n, v in fields.items() if not (isinstance(v, str) and templates.slots(v))}
                 self.fact(unit, field, {type_name: constants}, ("observed",))
                 for name in fields.keys() - constants.keys():
-                    self.filled(unit, f"{field}.{type_name}.{name}", operation, type_name, name)
+                    self.filled(unit, f"{field}.{type_name}.{name}", type_name, name)
                     self.slots(unit, f"{field}.{type_name}.{name}", str(fields[name]), bound)
 
-    def filled(self, unit: Unit, field: str, operation: str, type_name: str, name: str) -> None:
+    def filled(self, unit: Unit, field: str, type_name: str, name: str) -> None:
         """A field of an effect that is filled with a value of a matched fact."""
-        if operation == "remove":
-            unit.fault(self.problems, field, Message("fault.constant"))
-        elif type_name in self.vocabulary.types:
+        if type_name in self.vocabulary.types:
             spec = self.vocabulary.types[type_name].fields.get(name)
             if spec is None:
                 unit.fault(self.problems, field, self.vocabulary.check(type_name, name, "") or NOTHING)
@@ -264,7 +267,7 @@ class _Checks:
         for key, type_name in (("errors", "error"), ("statements", "statement")):
             for index, kind in enumerate(unit.data[key]):
                 self.named(unit, f"{key}[{index}]", type_name, kind, self.kinds[type_name])
-        if not unit.data["errors"] and not unit.data["statements"]:
+        if not unit.data["errors"] and not unit.data["statements"] and not unit.data["nvml"]:
             unit.fault(self.problems, "", Message("fault.symptom"))
         for cause in unit.data["causes"]:
             self.named(unit, f"causes.{cause}", "cause", cause, self.sources.causes)
@@ -408,6 +411,23 @@ class _Checks:
             if key.text not in used:
                 self.problems.add(key.file, key.line, key.text, Message("fault.unused"))
 
+    # --- sources ------------------------------------------------------------------------------------------------------
+
+    def sourced(self, unit: Unit, what: str | None) -> None:
+        """Of every page it is known what it is; `what` rests on one of a primary kind that somebody opened."""
+        pages = unit.data["sources"]
+        for index, page in enumerate(pages):
+            if "kind" not in page:
+                unit.fault(self.problems, f"sources[{index}].url", _UNKNOWN_KIND)
+        if what and all("kind" in p for p in pages) and not any(p["opened"] and p["kind"] in PRIMARY for p in pages):
+            unit.fault(self.problems, "sources", Message(f"fault.primary.{what}"))
+
+    def tables_of_sources(self) -> None:
+        for file, table in self.sources.cited.items():
+            for key, page in table.items():
+                if page.kind is None:
+                    self.problems.add(file, 0, f"sources.{key}.url", _UNKNOWN_KIND)
+
     # --- dates --------------------------------------------------------------------------------------------------------
 
     def dates(self) -> None:
@@ -427,6 +447,11 @@ class _Checks:
         except ValueError:
             return Message("fault.no_date", text=text)
         return Message("fault.future", text=text) if day > self.today + _AHEAD else None
+
+
+def _supports(data: Mapping[str, Any]) -> bool:
+    """Whether a rule speaks for a cause."""
+    return any(conclusion.get("evidence") in _SUPPORT for conclusion in data["conclude"])
 
 
 def _types(rule: Rule) -> dict[str, str]:
@@ -463,6 +488,7 @@ def _answered(sources: Sources) -> Iterator[str]:
 def _items(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The arguments and package versions of a fix, plain ones and optional ones."""
     for name, item in data["packages"].items():
+        yield f"packages.{name}", name
         yield f"packages.{name}", item
     for number, step in enumerate(data["steps"]):
         for index, item in enumerate(step["run"]):

@@ -119,20 +119,19 @@ class Compiler:
         return rules
 
     def symptom(self, slug: str, data: Mapping[str, Any]) -> list[Rule]:
-        """The IR rules that raise a symptom from error lines and statements."""
-        rules = []
-        for source, kinds in (("error", data.get("errors") or ()), ("statement", data.get("statements") or ())):
-            if kinds:
-                pattern = Pattern("s", source, (Test("kind", "in", tuple(sorted(kinds))),))
-                rules.append(
-                    Rule(
-                        f"symptom/{slug}/{source}",
-                        (pattern,),
-                        (Conclusion("symptom", {"kind": slug}),),
-                        f"symptom/{slug}",
-                    )
-                )
-        return rules
+        """The IR rules that raise a symptom from error lines, statements and codes of NVML."""
+        raised: list[Rule] = []
+        for source, field, key in (
+            ("error", "kind", "errors"),
+            ("statement", "kind", "statements"),
+            ("nvml", "code", "nvml"),
+        ):
+            known = data.get(key) or ()
+            if known:
+                pattern = Pattern("s", source, (Test(field, "in", tuple(sorted(known))),))
+                conclusions = (Conclusion("symptom", {"kind": slug}),)
+                raised.append(Rule(f"symptom/{slug}/{source}", (pattern,), conclusions, f"symptom/{slug}"))
+        return raised
 
     # --- patterns --------------------------------------------------------------------------------------------------
 
@@ -359,7 +358,9 @@ def _unknown_alias(reference: _Reference, types: Mapping[str, str]) -> Message:
 
 
 def _parts(kind: str) -> tuple[str, ...]:
-    return (*SUBFIELDS[kind], "n", "release__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+    return (
+        (*SUBFIELDS[kind], "n", "release__n", "built_for__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+    )
 
 
 def _column(name: str, kind: str) -> str:

@@ -21,7 +21,7 @@ from ..messages import Message
 from . import formulas as _formulas
 from .loader import Knowledge, knowledge_files
 from .problems import KnowledgeError, Problem, Problems, did_you_mean
-from .schema import Day, OneFact, Slug, Text
+from .schema import Day, Kind, OneFact, Slug, Text
 from .shapes import shape_fault
 from .yamlnodes import load, parse
 
@@ -40,6 +40,7 @@ class Page(_Model):
     url: Annotated[str, StringConstraints(pattern=r"^https://\S+$")]
     title: str
     opened: bool = True
+    kind: Kind | None = None
 
 
 class Where(_Model):
@@ -229,6 +230,11 @@ class Ledger:
 def read_advice(files: Mapping[str, Path]) -> AdviceFile:
     """advice.yaml. Raises KnowledgeError."""
     return _read(files, "advice.yaml", AdviceFile)
+
+
+def read_errata(files: Mapping[str, Path]) -> ErrataFile:
+    """errata.yaml. Raises KnowledgeError."""
+    return _read(files, "errata.yaml", ErrataFile)
 
 
 def claim_ids(name: str, data: bytes) -> list[str]:

@@ -46,6 +46,7 @@ class Knowledge:
     sentences: how facts of a type are said, by type. changes: what `what-if` and `how-to` may change, by name.
     stages: the order of fixes in a plan, by name. advice: what is worth knowing, by id, with the addresses of its
     sources. freshness: what tells that an input is newer than the knowledge. catalog_of: the catalog of each row type.
+    pages: every page that is cited, by its address: title, kind, day and whether it was opened.
     ir: the engine's rules. static: the catalogs as rows; static_sources: for each row (url, title, confidence).
     signatures: the entries for `Signatures.compile`. version: newest retrieval date and a digest of all files.
     """
@@ -71,6 +72,7 @@ class Knowledge:
     advice: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     freshness: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     catalog_of: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     @functools.cached_property
     def aliases(self) -> Aliases:
@@ -230,6 +232,7 @@ def _restore(document: Mapping[str, Any]) -> Knowledge:
         advice=document["advice"],
         freshness=document["freshness"],
         catalog_of=document["catalog_of"],
+        pages=document["pages"],
     )
 
 

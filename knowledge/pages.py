@@ -58,7 +58,12 @@ def _area(area: str, rules: list[Mapping[str, Any]]) -> Iterator[str]:
         yield from (f"- false alarm: {_text(a['en'])} / {_text(a['zh'])}" for a in rule.get("false_alarms", ()))
         if rule.get("guidance"):
             yield f"- guidance: {', '.join(rule['guidance'])}"
-        yield from (f"- source: [{_text(s['title'])}](<{s['url']}>), {s['retrieved']}" for s in rule["sources"])
+        yield from (f"- source: [{_text(s['title'])}](<{s['url']}>), {_standing(s)}" for s in rule["sources"])
+
+
+def _standing(source: Mapping[str, Any]) -> str:
+    """What kind of source it is and when it was opened, or that it was only named."""
+    return f"{source.get('kind', 'unknown')}, {source['retrieved'] if source['opened'] else 'not opened'}"
 
 
 def _conclusion(conclusion: Mapping[str, Any]) -> str:

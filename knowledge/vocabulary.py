@@ -16,19 +16,20 @@ from ..facts import Fact, Scalar
 from ..messages import NOTHING, Message
 from .functions import compute, operands_fault
 from .problems import Problems, did_you_mean
-from .versions import parse_version
+from .versions import VersionParts, parse_version
 from .yamlnodes import Node, load
 
 FIELD_TYPES = ("str", "int", "bool", "version", "gpu_name", "sm", "enum", "conda_build")
 # The sub-fields that lowering adds to a field of a type, each with the type of its value.
 SUBFIELDS: dict[str, dict[str, str]] = {
-    "version": {"public": "str", "local": "str", "release": "version", "major": "int"},
+    "version": {"public": "str", "local": "str", "release": "version", "built_for": "version", "major": "int"},
     "gpu_name": {"product": "str", "label": "str"},
     "sm": {"major": "int", "minor": "int"},
     "conda_build": {"accelerator": "str"},
 }
 KINDS = ("observed", "catalog", "derived")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_BUILT_FOR = re.compile(r"(?:cu\d{2,3})?(?:torch(\d)\.(\d{1,2})(?:cxx11|\Z)|pt(\d)(\d{1,2})(?:cu|cpu|rocm|\Z))")
 _SM = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)[af]?\Z")
 
 
@@ -122,7 +123,8 @@ class Vocabulary:
             parts = parse_version(text)
             if parts is None:
                 return {}
-            return {
+            built_for = wheel_built_for(parts.local)
+            found: dict[str, Scalar] = {
                 f"{name}__n": parts.order,
                 f"{name}__major": parts.major,
                 f"{name}__public": parts.public,
@@ -130,6 +132,9 @@ class Vocabulary:
                 f"{name}__release": parts.release,
                 f"{name}__release__n": parts.release_order,
             }
+            if built_for:
+                found |= {f"{name}__built_for": built_for.release, f"{name}__built_for__n": built_for.order}
+            return found
         if kind == "gpu_name":
             product = self.identify(text)
             label: dict[str, Scalar] = {f"{name}__label": product or text}
@@ -142,6 +147,12 @@ def parse_sm(text: str) -> int | None:
     """`8.9`, `sm_89`, `89` or `12.0` as 89 or 120."""
     match = _SM.match(text.strip())
     return int(match.group(1)) * 10 + int(match.group(2)) if match else None
+
+
+def wheel_built_for(local: str) -> VersionParts | None:
+    """The release that a wheel's local version names as its base: 2.6 of `cu12torch2.6cxx11abiFALSE`, `pt26cu124`."""
+    match = _BUILT_FOR.match(local)
+    return parse_version(f"{match[1] or match[3]}.{match[2] or match[4]}") if match else None
 
 
 def conda_accelerator(build: str) -> str | None:

@@ -241,11 +241,15 @@ class Derivation(_Model):
 
 
 class Source(_Model):
-    """A public source of the knowledge. retrieved: ISO date."""
+    """A public source of the knowledge. retrieved: ISO date; opened: false where the page was named and not read."""
 
     url: str
     title: str
     retrieved: str | None = None
+    kind: str | None = Field(
+        default=None, description="vendor | project | source_code | maintainer | standard | paper | report | data"
+    )
+    opened: bool | None = None
 
 
 class Recognised(_Model):
