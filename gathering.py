@@ -189,7 +189,7 @@ def _loose_facts(values: Mapping[str, str], knowledge: Knowledge) -> list[Fact]:
 
 def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
     from .knowledge.phrases import read_question
-    from .reasoning.planning import models_of
+    from .reasoning.plannames import models_of
 
     facts = [
         *read_question(question, knowledge.phrases, knowledge.names),

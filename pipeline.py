@@ -61,19 +61,22 @@ def diagnose(inputs: Inputs) -> Report:
     return mirrored(_advised(report, session, inputs), inputs.mirror, inputs.knowledge)
 
 
-def plan(inputs: Inputs, wishes: Mapping[str, str], cards: Sequence[str]) -> Report:
-    """Whether and how a model, method and cards go together. cards: as people write them. Raises InputError."""
-    from .reasoning.planning import PLAN_GOAL
+def plan(inputs: Inputs, wishes: Mapping[str, object], cards: Sequence[str]) -> Report:
+    """Whether and how a model, method and cards go together. Raises InputError.
+
+    wishes: goals by name, None where nothing is wished; cards: as people write them.
+    """
+    from .reasoning.planrequest import PLAN_GOAL
 
     knowledge = knowledge_in(inputs.knowledge)
+    given = {name: str(value) for name, value in wishes.items() if value is not None}
     said = [fact for text in cards for fact in card_facts(text, knowledge)]
     said += [
-        Fact("statement", {"kind": kind, "number": int(wishes[kind])}, (Provenance("user", "plan"),))
+        Fact("statement", {"kind": kind, "number": int(given.pop(kind))}, (Provenance("user", "plan"),))
         for kind in ("psu_w", "cpu_cores")
-        if kind in wishes
+        if kind in given
     ]
-    goals = {PLAN_GOAL: "yes", **inputs.goals, **{k: v for k, v in wishes.items() if k not in ("psu_w", "cpu_cores")}}
-    report = diagnose(replace(inputs, given=[*inputs.given, *said], goals=goals))
+    report = diagnose(replace(inputs, given=[*inputs.given, *said], goals={PLAN_GOAL: "yes", **inputs.goals, **given}))
     if report.plan is None and not report.findings:
         raise InputError("input.nothing_to_plan")
     return report
@@ -81,7 +84,7 @@ def plan(inputs: Inputs, wishes: Mapping[str, str], cards: Sequence[str]) -> Rep
 
 def _with_unread(report: Report, question: str, knowledge: Knowledge) -> Report:
     """The report of a planning question with the names in it that no catalog has."""
-    from .reasoning.planning import not_understood
+    from .reasoning.plannames import not_understood
 
     left = tuple(not_understood(question, knowledge))
     if not left:

@@ -25,6 +25,8 @@ from .schema import Day, Kind, OneFact, Slug, Text
 from .shapes import shape_fault
 from .yamlnodes import load, parse
 
+# A program that shows how, in the checkout and beside the installed package.
+Sample = Annotated[str, StringConstraints(pattern=r"^docs/samples/[a-z_]+\.py$")]
 ClaimId = Annotated[str, StringConstraints(pattern=r"^G\d-[A-Z]+-\d\d$")]
 Verdict = Literal["correct", "imprecise", "outdated", "wrong", "opinion"]
 _M = TypeVar("_M", bound=BaseModel)
@@ -79,6 +81,7 @@ class Erratum(_Model):
     says: Text
     right: Text
     sources: tuple[str, ...] = Field(min_length=1)
+    sample: Sample | None = None
 
 
 class ErrataFile(_Model):
@@ -97,6 +100,7 @@ class AdviceEntry(_Model):
     statements: tuple[Slug, ...] = ()
     words: tuple[str, ...] = ()
     sources: tuple[str, ...] = Field(min_length=1)
+    sample: Sample | None = None
     guidance: tuple[ClaimId, ...] = ()
 
     @model_validator(mode="after")

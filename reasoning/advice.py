@@ -36,8 +36,6 @@ def advise(
     faults = any(knowledge.causes.get(c, {}).get("severity") != "info" for c in causes)
     best = sorted(chosen, key=lambda c: c[0])[: MAX_BESIDE_FAULTS if faults else MAX_ADVICE]
     return tuple(
-        Advice(
-            id=key, text=knowledge.advice[key]["text"][lang], sources=tuple(knowledge.advice[key]["sources"]) or None
-        )
-        for _, key in best
+        Advice(id=key, text=entry["text"][lang], sources=tuple(entry["sources"]) or None, sample=entry.get("sample"))
+        for key, entry in ((key, knowledge.advice[key]) for _, key in best)
     )
