@@ -50,7 +50,10 @@ _LAYOUTS = (
     _Layout("nccl_log", ("NCCL", "NET/", "Rank", "cudaDriverVersion", "srun", "GPU Direct", "per node")),
     _Layout("rocm", ("ROC", "roc", "HSA", "Agent", "GPU", "gfx", "amdgpu", "HIP version", "Device ")),
     _Layout("packages"),
-    _Layout("system", ("uname", "GNU/Linux", "(release), REVISION", "nvidia", "Python ", "WSL", ":\\", "/dev/shm", "SecureBoot ")),
+    _Layout(
+        "system",
+        ("uname", "GNU/Linux", "(release), REVISION", "nvidia", "Python ", "WSL", ":\\", "/dev/shm", "SecureBoot "),
+    ),
     _Layout("environment", ("=", "ENV", "env", "echo")),
     _Layout("torch_shell", ("torch", "vailable", "ount")),
 )  # fmt: skip
