@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from ..engine.ir import Rule
 from ..facts import Scalar
+from ..messages import NOTHING, Message
 from .aliases import load_aliases
 from .catalogs import Catalogs, Source, load_catalogs, read_table
 from .compile import Compiler, LanguageErrors
@@ -38,23 +39,13 @@ from .schema import (
     StageEntry,
     SymptomEntry,
 )
+from .shapes import shape_fault
 from .versions import parse_version
 from .vocabulary import Vocabulary, load_vocabulary
 from .yamlnodes import Node, load
 
 SLUG = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*\Z")
 _ABSENT = ("extra_forbidden", "missing")
-_WORDS = {
-    "extra_forbidden": "unknown field",
-    "missing": "is missing",
-    "string_type": "must be text",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
-    "float_parsing": "must be a number",
-    "dict_type": "must be a mapping",
-    "model_type": "must be a mapping",
-    "list_type": "must be a list",
-}
 _STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
 
 
@@ -67,7 +58,7 @@ class Unit:
         self.prefix = prefix
         self.ir: list[Rule] = []
 
-    def fault(self, problems: Problems, field: str, message: str) -> None:
+    def fault(self, problems: Problems, field: str, message: Message) -> None:
         """Record a fault of this unit; `field` is a path such as `when.t.torch.version`."""
         problems.add(self.node.file, line_of(self.node, field), (self.prefix + field).rstrip("."), message)
 
@@ -252,29 +243,30 @@ def _vocabulary(path: Path) -> Vocabulary:
             own = found.types.get(name)
             lost = [name] if own is None else [f"{name}.{f}" for f in spec.fields if f not in own.fields]
             for field in lost:
-                problems.add(path.name, 0, field, "is missing: the rest of the knowledge speaks of it")
+                problems.add(path.name, 0, field, Message("fault.lost"))
     problems.raise_if_any()
     return found
 
 
-def _misplaced(name: str, path: Path) -> str | None:
+def _misplaced(name: str, path: Path) -> Message | None:
     """Why nothing would read a file of that name, or None where something does."""
     if name == "messages.yaml" and path.parent != FOLDER:
-        return "belongs to the program and cannot be replaced"
+        return Message("fault.own_file")
     folder, _, rest = name.partition("/")
     if not name.endswith(".yaml"):
-        return "must be called .yaml"
+        return Message("fault.suffix")
     if not rest:
         tables = sorted(path.name for path in FOLDER.glob("*.yaml"))
-        return None if name in tables else f"nothing reads this file{did_you_mean(name, tables)}"
+        return None if name in tables else Message("fault.unread_file", hint=did_you_mean(name, tables))
     depth = {"rules": 1, "fixes": 0, "facts": 0}.get(folder)
     if depth is None:
-        return f'nothing reads the folder "{folder}"{did_you_mean(folder, ("rules", "fixes", "facts"))}'
+        return Message("fault.unread_folder", folder=folder, hint=did_you_mean(folder, ("rules", "fixes", "facts")))
     if rest.count("/") != depth:
-        return f"must stand at {'rules/AREA/ID.yaml' if folder == 'rules' else folder + '/NAME.yaml'}"
+        place = "rules/AREA/ID.yaml" if folder == "rules" else f"{folder}/NAME.yaml"
+        return Message("fault.place", place=place)
     if folder == "facts" and not (FOLDER / name).is_file():
         catalogs = sorted(path.name for path in (FOLDER / "facts").glob("*.yaml"))
-        return f"there is no catalog of that name{did_you_mean(rest, catalogs)}"
+        return Message("fault.no_catalog", hint=did_you_mean(rest, catalogs))
     return None
 
 
@@ -292,9 +284,9 @@ def _units(files: Mapping[str, Path], prefix: str, model: type[BaseModel], probl
             continue
         unit = Unit({**data, "file": name}, node)
         if data["id"] != path.stem:
-            unit.fault(problems, "id", f'must be the file\'s name, "{path.stem}"')
+            unit.fault(problems, "id", Message("fault.file_name", name=path.stem))
         if data["id"] in units:
-            unit.fault(problems, "id", f"already used by {units[data['id']].data['file']}")
+            unit.fault(problems, "id", Message("fault.id_used", file=units[data["id"]].data["file"]))
         units[data["id"]] = unit
     return units
 
@@ -304,7 +296,7 @@ def _compile(compile_one: Callable[[Mapping[str, Any]], list[Rule]], unit: Unit,
         unit.ir = compile_one(unit.data)
     except LanguageErrors as errors:
         for fault in errors.faults:
-            unit.fault(problems, fault.field, str(fault))
+            unit.fault(problems, fault.field, fault.message)
 
 
 def _table(files: Mapping[str, Path], name: str, model: type[BaseModel], problems: Problems) -> dict[str, Unit]:
@@ -312,11 +304,11 @@ def _table(files: Mapping[str, Path], name: str, model: type[BaseModel], problem
     root = load(files[name], problems, name)
     table: dict[str, Unit] = {}
     if len(problems.found) == before and (root is None or root.kind != "map"):
-        problems.add(name, root.line if root else 0, "", "must map ids to entries")
+        problems.add(name, root.line if root else 0, "", Message("fault.map_of_ids"))
     for key, node in root.pairs() if root else ():
         data = _validated(node, model, problems, prefix=f"{key.text}.")
         if not SLUG.match(key.text):
-            problems.add(name, key.line, key.text, "an id is lower case, its words parted by underscores")
+            problems.add(name, key.line, key.text, Message("fault.slug"))
         if data is not None:
             table[key.text] = Unit(data, node, f"{key.text}.")
     return table
@@ -327,14 +319,14 @@ def _validated(node: Node, model: type[BaseModel], problems: Problems, prefix: s
         return model.model_validate(node.plain()).model_dump(exclude_none=True, by_alias=True)
     except ValidationError as error:
         # The members of a union each have their complaint about one value.
-        messages: dict[tuple[str, int], list[str]] = {}
+        found: dict[tuple[str, int], Message] = {}
         for fault in error.errors():
-            message = _WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
-            if fault["type"] == "extra_forbidden":
-                message += did_you_mean(str(fault["loc"][-1]), _fields_of(model))
-            messages.setdefault(_located(node, fault), []).append(message)
-        for (field, line), said in messages.items():
-            problems.add(node.file, line, prefix + field, " or: ".join(said))
+            unknown = fault["type"] == "extra_forbidden"
+            hint = did_you_mean(str(fault["loc"][-1]), _fields_of(model)) if unknown else NOTHING
+            told, place = shape_fault(fault, hint), _located(node, fault)
+            found[place] = Message("fault.either", first=found[place], second=told) if place in found else told
+        for (field, line), told in found.items():
+            problems.add(node.file, line, prefix + field, told)
         return None
 
 
@@ -464,7 +456,7 @@ def _aliases(files: Mapping[str, Path], vocabulary: Vocabulary, problems: Proble
     load_aliases(path, vocabulary, problems)
     root = load(path, Problems())
     if root is None and len(problems.found) == before:
-        problems.add("aliases.yaml", 0, "aliases", "is missing")
+        problems.add("aliases.yaml", 0, "aliases", Message("fault.missing"))
     return root
 
 
@@ -492,7 +484,7 @@ def _phrases(files: Mapping[str, Path], problems: Problems) -> list[Any]:
     root = load(path, Problems())
     rows = root.get("rows") if root else None
     if rows is None or rows.kind != "list":
-        problems.add("facts/phrases.yaml", rows.line if rows else 0, "rows", "must be a list")
+        problems.add("facts/phrases.yaml", rows.line if rows else 0, "rows", Message("fault.list"))
         return []
     return [row.plain() for row in rows.elements() if row.get("kind")]
 

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.ir import Conclusion, Join, Pattern, Ref, Row, Rule, Test
+from ..errors import reason
 from ..facts import Scalar
+from ..messages import Message
 from .problems import KnowledgeError, Problems
 from .vocabulary import FieldSpec, TypeSpec, Vocabulary
 
@@ -147,7 +149,7 @@ def knowledge_files(overlay: Path | None) -> dict[str, Path]:
             continue
         if not folder.is_dir():
             problems = Problems()
-            problems.add(folder, 0, "", "is not a folder")
+            problems.add(folder, 0, "", Message("fault.no_folder"))
             problems.raise_if_any()
         for base, folders, names in os.walk(folder):
             folders[:] = sorted(n for n in folders if not n.startswith((".", "_")))
@@ -166,7 +168,7 @@ def _digest(files: Mapping[str, Path]) -> str:
         try:
             data = path.read_bytes()
         except OSError as error:
-            problems.add(name, 0, "", f"cannot be read: {error.strerror}")
+            problems.add(name, 0, "", Message("fault.unreadable", reason=reason(error)))
             continue
         digest.update(f"{name}:{len(data)}:".encode("utf-8", "surrogateescape"))
         digest.update(data)

@@ -55,7 +55,7 @@ def _area(area: str, rules: list[Mapping[str, Any]]) -> Iterator[str]:
         yield f"- concludes: {'; '.join(_conclusion(c) for c in rule['conclude'])}" + (f" ({told})" if told else "")
         yield f"- when: `{_inline(rule['when'])}`"
         yield f"- because: {_text(rule['because']['en'])} / {_text(rule['because']['zh'])}"
-        yield from (f"- false alarm: {_text(alarm)}" for alarm in rule.get("false_alarms", ()))
+        yield from (f"- false alarm: {_text(a['en'])} / {_text(a['zh'])}" for a in rule.get("false_alarms", ()))
         if rule.get("guidance"):
             yield f"- guidance: {', '.join(rule['guidance'])}"
         yield from (f"- source: [{_text(s['title'])}](<{s['url']}>), {_standing(s)}" for s in rule["sources"])

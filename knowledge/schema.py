@@ -90,7 +90,7 @@ class RuleFile(_Model):
     conclude: list[Conclusion] = Field(min_length=1)
     because: Text
     asks: list[Slug] = Field(default_factory=list)
-    false_alarms: list[str] = Field(default_factory=list)
+    false_alarms: list[Text] = Field(default_factory=list)
     sources: list[Source] = Field(min_length=1)
     guidance: list[str] = Field(default_factory=list)
     examples: Examples
@@ -127,7 +127,7 @@ class Effect(_Model):
     @model_validator(mode="after")
     def _one_of_both(self) -> Effect:
         if (self.remove is None) == (self.add is None):
-            raise ValueError("needs one of `remove` and `add`")
+            raise ValueError("effect_of_one_kind")
         return self
 
 
@@ -155,6 +155,9 @@ class FixFile(_Model):
         default_factory=dict, description="NAME_UNIT: [FUNCTION, OPERAND ...]; an operand is $alias.field or a number"
     )
     steps: list[Step] = Field(default_factory=list)
+    every_match: bool = Field(
+        default=False, description="the steps and packages of all matches stand together, not those of the best alone"
+    )
     effects: list[Effect] = Field(default_factory=list)
     not_simulable: Text | None = Field(
         default=None, description="for a cure whose effect lies outside the facts: why it cannot be simulated"
@@ -184,6 +187,7 @@ class SymptomEntry(_Model):
     title: Text
     errors: list[Slug] = Field(default_factory=list)
     statements: list[Slug] = Field(default_factory=list)
+    nvml: list[int] = Field(default_factory=list, description="codes that NVML does not start with")
     causes: dict[Slug, float]
     asks: list[Slug] = Field(default_factory=list)
 

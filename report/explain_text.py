@@ -174,15 +174,19 @@ class _Answer:
         for change in way.changes:
             for remark in (change.note, change.risk):
                 if remark:
-                    self.lines += ["    " + line for line in wrap("- " + clean(remark), self.look.width - 4)]
-        if way.changes:
-            shown = "gpurules what-if " + " ".join(quoted(c.change) for c in way.changes)
-            self.command("  " + shown)
+                    self.lines += hang(wrap(clean(remark), self.look.width - 6), "    - ", 6)
         if way.then:
-            self.lines += ["    " + self.words("howto.then") + self.words("fix.colon")]
-            self.lines += ["      " + line for line in command_lines(way.then, self.look.width - 6, posix=True)]
+            self._labelled("howto.then" if way.changes else "howto.run", way.then)
+        if way.changes:
+            self._labelled("howto.preview", "gpurules what-if " + " ".join(quoted(c.change) for c in way.changes))
         if proof:
             self._indented(way.proof)
+
+    def _labelled(self, key: str, command: str) -> None:
+        """A command beneath the words that say what it is for."""
+        self.lines.append("    " + self.words(key) + self.words("fix.colon"))
+        shown = command_lines(command, self.look.width - 6, posix=True)
+        self.lines += ["      " + paint(line, "command", self.look) for line in shown]
 
     def risks(self, changes: Sequence[ChangeView]) -> None:
         """What the changes may break."""

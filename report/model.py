@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..messages import Lang as Lang  # noqa: PLC0414, the form that type checkers read as exported
+
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["ok", "problems", "unknown"]
 FixKind = Literal["cure", "mitigation", "prevention", "check", "advice"]
 Verified = Literal["simulated", "not_simulable", "not_applicable"]
 FailOn = Literal["error", "warning", "never"]
-Lang = Literal["en", "zh"]
 Scalar = str | int | bool | float
 
 SCHEMA = "gpurules.report/1"
