@@ -24,6 +24,7 @@ from .probes.readers.signatures import Signatures
 from .report.model import Recognised
 
 if TYPE_CHECKING:
+    from .probes.readers.prose import Passage
     from .report.model import Lang
 
 Tick = Callable[[], None]
@@ -138,9 +139,38 @@ def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[l
     reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
         raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
-    return list(reading.facts), Recognised(
-        source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None
-    )
+    facts = [*reading.facts, *_prose_facts(name, data, reading.facts, knowledge)]
+    layouts = (*reading.layouts, "prose") if len(facts) > len(reading.facts) else reading.layouts
+    return facts, Recognised(source=name, layouts=layouts, facts=len(facts), truncated=reading.truncated or None)
+
+
+def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
+    """What the author says around the outputs, or asks where there is no output at all.
+
+    Statements only: what somebody mentions, nobody measured.
+    """
+    from .knowledge.phrases import read_question
+    from .probes.readers.prose import passages
+
+    found: dict[tuple[object, object], Fact] = {}
+    prose = passages(data, {p.line for fact in read for p in fact.provenance if p.line is not None})
+    for passage in prose:
+        for fact in read_question(passage.text, knowledge.phrases, knowledge.names, name, passage.line):
+            found.setdefault((fact.fields["kind"], fact.fields.get("detail")), fact)
+    asked = [] if read or not found else _asked(prose, name, knowledge)
+    return [*found.values(), *asked]
+
+
+def _asked(prose: Sequence[Passage], name: str, knowledge: Knowledge) -> list[Fact]:
+    """What a question adds to its statements: the models that it names, and that it is one."""
+    from .reasoning.planning import models_of
+
+    origin = (Provenance("user", name, prose[0].line, "question"),)
+    models = models_of("\n".join(passage.text for passage in prose), knowledge)
+    return [
+        *(Fact(f.type, f.fields, origin) for f in models),
+        Fact("statement", {"kind": "question_asked"}, origin),
+    ]
 
 
 def _facts_file(

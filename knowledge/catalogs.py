@@ -764,6 +764,7 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "driver_branches": _plain("driver_branch", ("branch", "supported", "cuda_max")),
     "architectures": _plain("architecture", ("sm", "first_cuda")),
     "gfx_targets": _plain("gfx_target", ("gfx", "integrated")),
+    "pci_chips": _plain("pci_chip", ("chip",)),
     "torch_builds": _read_torch_builds,
     "gpus": _read_gpus,
     "model_kinds": _plain("model_kind", ("kind", "images", "every_token", "checkpointed", "adapters")),
