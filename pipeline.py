@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import InputError
 from .facts import Fact, Provenance
+from .gathering import (
+    Gathered,
+    card_facts,
+    for_target,
+    gather,
+    knowledge_in,
+    of_environment,
+    reply_facts,
+    target_of_files,
+)
 from .gathering import Inputs as Inputs  # noqa: PLC0414, the form that type checkers read as exported
-from .gathering import card_facts, for_target, gather, knowledge_in, reply_facts
 from .knowledge.loader import Knowledge
 from .reasoning.engines import open_session
 from .reasoning.session import Session
@@ -35,6 +44,8 @@ if TYPE_CHECKING:
     from .validating import Progress
 
 _R = TypeVar("_R", bound=Report)
+# The areas of rules whose gaps matter to somebody who checks a project.
+_CHECKED = ("project",)
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -43,7 +54,10 @@ _R = TypeVar("_R", bound=Report)
 def diagnose(inputs: Inputs) -> Report:
     """The main job: causes, fixes and reasons. Raises InputError."""
     knowledge = knowledge_in(inputs.knowledge)
-    gathered = gather(inputs, knowledge)
+    return _diagnosed(inputs, knowledge, gather(inputs, knowledge))
+
+
+def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Report:
     facts = [*gathered.facts, *(_checked_too(gathered.facts, inputs) if inputs.validate else ())]
     session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
@@ -301,16 +315,26 @@ def check(inputs: Inputs, path: Path) -> Report:
     from .probes.project import project_files, read_project
 
     try:
-        project = read_project(project_files(path))
+        files = project_files(path)
     except OSError as error:
         raise InputError(f"{error.filename}: {(error.strerror or str(error)).lower()}") from error
+    knowledge = knowledge_in(inputs.knowledge)
+    gathered = gather(inputs, knowledge)
+    # What is installed here now says nothing of what the files ask for.
+    machine = [fact for fact in gathered.facts if not of_environment(fact)]
+    project = read_project(files, **target_of_files(machine))
     if not project.read:
         what = f"cannot read {', '.join(project.unread)}" if project.unread else "no project file that gpurules reads"
         raise InputError(f"{path.name or path}: {what}")
-    report = diagnose(replace(inputs, given=[*inputs.given, *project.facts]))
     seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
     seen += [Recognised(source=name, layouts=()) for name in project.unread]
-    return report.model_copy(update={"recognised": (*report.recognised, *seen)})
+    both = Gathered((*machine, *project.facts), (*gathered.recognised, *seen))
+    report = _diagnosed(replace(inputs, validate=False), knowledge, both)
+    about = [n for n in report.not_checked if any(knowledge.rules[r]["area"] in _CHECKED for r in n.rules or ())]
+    from .report.messages import Words
+
+    notes = (*(report.notes or ()), Words(inputs.lang)("note.check_scope"))
+    return report.model_copy(update={"not_checked": tuple(about), "notes": notes})
 
 
 def validate(

@@ -664,6 +664,7 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "gfx_targets": _plain("gfx_target", ("gfx", "integrated")),
     "torch_builds": _read_torch_builds,
     "gpus": _read_gpus,
+    "images": _plain("image_release", ("repository", "release", "torch", "cuda")),
     "mirrors": _plain("mirror", ("name", "title", "base", "how")),
     "models": _read_models,
     "planning": _read_planning,
