@@ -710,6 +710,7 @@ def _save_snapshot(snapshot: dict[str, Any], target: Path, common: Common, *, sh
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @_input_options
 @click.option("--probe/--no-probe", default=None, help="Look at this machine; default: unless it is described.")
+@click.option("--python", metavar="PATH", help="The interpreter that the project is for.")
 @common_options
 @click.pass_context
 def check(
@@ -719,16 +720,17 @@ def check(
     reports: tuple[str, ...],
     facts: tuple[str, ...],
     probe: bool | None,
+    python: str | None,
     common: Common,
 ) -> None:
     """Say whether what a project asks for works here, or on the machine described.
 
-    Reads requirements*.txt, pyproject.toml, environment.yml, Dockerfile and compose files; PATH is a file or their
-    folder. Nothing is installed, built or run.
+    Reads requirements and constraints files, pyproject.toml, uv.lock, poetry.lock, environment.yml, Dockerfiles and
+    compose files; PATH is a file or their folder. Nothing is installed or built, and nothing of the project is run.
     """
     from .report.text import render_text
 
-    inputs = _inputs(common, reports, facts, probe=probe)
+    inputs = _inputs(common, reports, facts, probe=probe, python=python)
     with _pipeline() as pipeline:
         report = pipeline.check(inputs, path)
     if common.format == "json":

@@ -7,6 +7,7 @@ output, exit codes.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -28,6 +29,7 @@ from .gathering import (
 from .gathering import Inputs as Inputs  # noqa: PLC0414, the form that type checkers read as exported
 from .knowledge.loader import Knowledge
 from .reasoning.engines import open_session
+from .reasoning.gaps import questions
 from .reasoning.session import Session
 from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest
 
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
     from .validating import Progress
 
 _R = TypeVar("_R", bound=Report)
-# The areas of rules whose gaps matter to somebody who checks a project.
-_CHECKED = ("project",)
+# The questions that matter to somebody who checks a project, those that decide it first.
+_OF_MACHINES = ("nvidia_smi", "gpu_model", "python_version")
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -326,15 +328,29 @@ def check(inputs: Inputs, path: Path) -> Report:
     if not project.read:
         what = f"cannot read {', '.join(project.unread)}" if project.unread else "no project file that gpurules reads"
         raise InputError(f"{path.name or path}: {what}")
-    seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
+    told = Counter(place.source for fact in project.facts for place in fact.provenance)
+    seen = [Recognised(source=name, layouts=("project",), facts=told[name]) for name in project.read]
     seen += [Recognised(source=name, layouts=()) for name in project.unread]
     both = Gathered((*machine, *project.facts), (*gathered.recognised, *seen))
-    report = _diagnosed(replace(inputs, validate=False), knowledge, both)
-    about = [n for n in report.not_checked if any(knowledge.rules[r]["area"] in _CHECKED for r in n.rules or ())]
+    return _of_project(_diagnosed(inputs, knowledge, both), both, knowledge, inputs)
+
+
+def _of_project(report: Report, gathered: Gathered, knowledge: Knowledge, inputs: Inputs) -> Report:
+    """The report without what only matters to an environment: which torch is installed, what it says of itself."""
     from .report.messages import Words
 
-    notes = (*(report.notes or ()), Words(inputs.lang)("note.check_scope"))
-    return report.model_copy(update={"not_checked": tuple(about), "notes": notes})
+    changed: dict[str, Any] = {
+        "not_checked": tuple(n for n in report.not_checked if n.id in _OF_MACHINES),
+        "questions": tuple(q for q in report.questions if q.id in _OF_MACHINES),
+        "notes": (*(report.notes or ()), Words(inputs.lang)("note.check_scope")),
+    }
+    if report.verdict == "unknown" and not report.findings:
+        session = open_session(knowledge, gathered.facts, inputs.engine, inputs.tick)[0]
+        changed["summary"] = _diagnosis(session, inputs.lang).project_summary()
+        changed["questions"] = tuple(
+            questions(session, (q for q in _OF_MACHINES if q in knowledge.questions), (), inputs.lang)
+        )
+    return report.model_copy(update=changed)
 
 
 def validate(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ...facts import Fact, Provenance, Scalar
+from ...facts import Fact, Scalar
 from . import conda, docker, locks, pyproject, requirements
 from .facts import Asked, Read
 
@@ -80,7 +80,7 @@ def read_project(
         facts += asked.done() if asked is not None else []
     if read:
         complete: dict[str, Scalar] = {"domain": "project", "complete": not unread}
-        facts.append(Fact("coverage", complete, (Provenance("user", "project", None, "project"),)))
+        facts.append(Fact("coverage", complete))
     return Project(tuple(facts), tuple(read), tuple(unread))
 
 

@@ -57,7 +57,14 @@ class Asked:
         variant = found["variant"] if found else None
         if variant and for_all:
             self._variants.add(variant)
-        self.add("project_index", line, file=self.name, url=_CREDENTIALS.sub("://", url)[:_MAX_TEXT], variant=variant)
+        self.add(
+            "project_index",
+            line,
+            file=self.name,
+            line=line,
+            url=_CREDENTIALS.sub("://", url)[:_MAX_TEXT],
+            variant=variant,
+        )
         return variant
 
     def requirement(self, text: str, line: int | None, variant: str | None = None, role: str = "asked") -> None:
@@ -78,8 +85,8 @@ class Asked:
         """A requirement whose range is known."""
         self.add(
             "requirement", line, file=self.name, package=normalised(name), spec=asked.text or None,
-            version=asked.version, at_least=asked.at_least, below=asked.below, line=line, text=text[:_MAX_TEXT],
-            manager=manager, **more,
+            version=asked.version, pinned=asked.version is not None, at_least=asked.at_least, below=asked.below,
+            line=line, text=text[:_MAX_TEXT], manager=manager, **more,
         )  # fmt: skip
 
     def done(self) -> list[Fact]:
