@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputTooLarge
-from .facts import Fact, Provenance, Scalar
-from .knowledge.loader import Knowledge, KnowledgeError, load_knowledge
+from .facts import Fact, Provenance
+from .knowledge.loader import Knowledge, load_knowledge
+from .messages import Message
 from .probes.readers import read_text
 from .probes.readers.signatures import Signatures
 from .report.model import Recognised
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 Tick = Callable[[], None]
 
 # What `recommend --os` stands for.
-_SYSTEMS: Mapping[str, Mapping[str, Scalar]] = {
-    "linux": {"family": "linux", "machine": "x86_64", "wsl": False},
-    "wsl": {"family": "linux", "machine": "x86_64", "wsl": True},
-    "aarch64": {"family": "linux", "machine": "aarch64", "wsl": False},
-    "windows": {"family": "windows", "machine": "x86_64"},
-    "macos": {"family": "macos", "machine": "arm64"},
-}
 # The type of a loose key that no alias covers.
 _UNREAD = "stated"
 # The key whose value is the name of a GPU.
@@ -54,6 +48,7 @@ _LOADING = threading.Lock()
 class Inputs:
     """What an interface was given. reports, facts: (name, content); given: facts as such; today: the day that ages are
     counted from; tick: called between steps, to end the work by what it raises; max_facts: how many facts are too many.
+    described: what the machine has in place of what was found, each NAME=VALUE of knowledge/changes.yaml;
     validate: run checks on this machine too; progress: called before and after each, see probes/validation.
     """
 
@@ -64,8 +59,7 @@ class Inputs:
     goals: Mapping[str, str] = field(default_factory=dict)
     probe: bool = False
     python: str | None = None
-    os: str | None = None
-    target_python: str | None = None
+    described: Sequence[str] = ()
     lang: Lang = "en"
     engine: str = "native"
     knowledge: Path | None = None
@@ -96,7 +90,8 @@ def _compiled(knowledge: Knowledge) -> Signatures:
     return Signatures.compile(knowledge.signatures)
 
 
-def _signatures(knowledge: Knowledge) -> Signatures:
+def signatures_of(knowledge: Knowledge) -> Signatures:
+    """The known error lines, ready to be searched for."""
     with _LOADING:
         return _compiled(knowledge)
 
@@ -117,7 +112,7 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
     if inputs.probe:
         from .probes.live import collect
 
-        own = collect(python=inputs.python)
+        own = collect(python=inputs.python, signatures=signatures_of(knowledge))
         facts += own
         recognised.append(
             Recognised(
@@ -127,7 +122,7 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
             )
         )
     if inputs.max_facts is not None and len(facts) > inputs.max_facts:
-        raise InputTooLarge(f"the input states {len(facts)} facts, the limit is {inputs.max_facts}")
+        raise InputTooLarge("input.too_many_facts", n=len(facts), limit=inputs.max_facts)
     return Gathered(tuple(facts), tuple(recognised))
 
 
@@ -137,16 +132,16 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
 
     types = {name: spec for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"}
     if fact.type not in types:
-        raise InputError(f'facts: no observed type "{fact.type}"{did_you_mean(fact.type, types)}')
+        raise InputError("input.no_observed_type", name=fact.type, hint=did_you_mean(fact.type, types))
     checked = _checked(knowledge, fact, f"facts: {fact.type}")
     fields = {name: knowledge.vocabulary.coerce(fact.type, name, value) for name, value in checked.fields.items()}
     return Fact(fact.type, fields, fact.provenance)
 
 
 def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[list[Fact], Recognised]:
-    reading = read_text(data, name, _signatures(knowledge), tick)
+    reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
-        raise InputError(f"{name}: {reading.refused}")
+        raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
     return list(reading.facts), Recognised(
         source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None
     )
@@ -157,13 +152,10 @@ def _facts_file(
 ) -> tuple[list[Fact], Recognised]:
     from .knowledge.factsfile import read_facts
 
-    try:
-        reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
-    except KnowledgeError as error:
-        raise InputError(str(error)) from error
+    reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
     facts = list(reading.facts)
     for passage in reading.passages:
-        for fact in read_text(passage.text, name, _signatures(knowledge)).facts:
+        for fact in read_text(passage.text, name, signatures_of(knowledge)).facts:
             facts.append(Fact(fact.type, fact.fields, (Provenance("user", name, passage.line, "facts file"),)))
     return facts, Recognised(
         source=name, layouts=("facts",), facts=len(facts), not_understood=tuple(reading.not_understood) or None
@@ -174,7 +166,7 @@ def reply_facts(text: str, key: str | None, knowledge: Knowledge) -> list[Fact]:
     """The facts of a reply in a dialogue: pasted output, an error line, a sentence, or the value of a key."""
     from .knowledge.phrases import read_question, with_lines
 
-    reading = read_text(text, "reply", _signatures(knowledge))
+    reading = read_text(text, "reply", signatures_of(knowledge))
     facts = [_known(knowledge, f) for f in reading.facts]
     if len(text) <= _MAX_PROSE and not set(reading.layouts) - {"errors"}:
         facts += read_question(text, knowledge.phrases, knowledge.names, "reply")
@@ -209,7 +201,7 @@ def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
     ]
     facts += [
         Fact(f.type, f.fields, (Provenance("user", "question"),))
-        for f in read_text(question, "question", _signatures(knowledge)).facts
+        for f in read_text(question, "question", signatures_of(knowledge)).facts
         if f.type == "error"
     ]
     return [*facts, Fact("statement", {"kind": "question_asked"}, (Provenance("user", "question"),))]
@@ -221,7 +213,7 @@ def card_facts(text: str, knowledge: Knowledge) -> list[Fact]:
 
     found = knowledge.names.find_all(with_lines(text, knowledge.names))
     if not found:
-        raise InputError(f'--gpu: no GPU "{text}" in the catalog')
+        raise InputError("input.no_gpu", text=text)
     origin = (Provenance("user", "--gpu"),)
     return [Fact("statement", {"kind": "gpu_mentioned", "detail": name, "number": n}, origin) for name, n in found]
 
@@ -243,7 +235,7 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
     for name, value in fact.fields.items():
         problem = knowledge.vocabulary.check(fact.type, name, value)
         if problem:
-            raise InputError(f"{option}: {problem}")
+            raise InputError("input.file", file=option, reason=problem)
     return fact
 
 
@@ -259,17 +251,4 @@ def target_of_files(facts: Iterable[Fact]) -> dict[str, str]:
         for kind, field_, name in _TARGET:
             if fact.type == kind and field_ in fact.fields:
                 found.setdefault(name, str(fact.fields[field_]))
-    return found
-
-
-def for_target(facts: Iterable[Fact], inputs: Inputs, knowledge: Knowledge) -> list[Fact]:
-    """The facts with the system and Python that a build is wanted for in place of those found. Raises InputError."""
-    found = list(facts)
-    if inputs.os is not None:
-        found = [f for f in found if f.type not in ("os", "wsl", "kernel")]
-        found.append(Fact("os", _SYSTEMS[inputs.os], (Provenance("user", "--os"),)))
-    if inputs.target_python is not None:
-        wanted = Fact("python", {"version": inputs.target_python}, (Provenance("user", "--python"),))
-        found = [f for f in found if f.type != "python"]
-        found.append(_checked(knowledge, wanted, "--python"))
     return found

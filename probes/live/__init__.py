@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...facts import Fact
 from ..runner import Runner, SystemRunner
@@ -24,6 +25,7 @@ from . import (
     host,
     interpreter,
     interpreters,
+    kernel_log,
     kfd,
     macos,
     modules,
@@ -37,10 +39,13 @@ from . import (
 )
 from .source import Machine, ProbeError, Stating
 
+if TYPE_CHECKING:
+    from ..readers.signatures import Signatures
+
 __all__ = ["collect", "environments"]
 
 _SYSTEMS = {"Linux": "linux", "Windows": "windows", "Darwin": "macos"}
-_NVML_LIMIT_S = 5.0
+_NVML_LIMIT_S = 4.0
 _INTERPRETER_LIMIT_S = 10.0
 # What a child may use beyond its limit for being stopped and read.
 _MARGIN_S = 0.3
@@ -82,8 +87,9 @@ def collect(
     runner: Runner | None = None,
     python: str | None = None,
     environ: Mapping[str, str] | None = None,
-    limit_s: float = 8.0,
+    limit_s: float = 7.0,
     read: Callable[[str, str], None] | None = None,
+    signatures: Signatures | None = None,
     cwd: Path | None = None,
     prefix: str = sys.prefix,
     executable: str = sys.executable,
@@ -95,6 +101,7 @@ def collect(
     python: the interpreter that runs torch; by default see interpreters.py.
     limit_s: seconds for all probes together; a probe that needs longer gives a `probe_failure`.
     read: called with the path and text of each file that a probe reads whole.
+    signatures: the known error lines, to be found in what nvidia-smi and the kernel print.
     cwd: the folder whose project is meant; by default the current one.
     prefix, executable: the environment that gpurules itself runs in.
     """
@@ -106,6 +113,7 @@ def collect(
         system=_SYSTEMS.get(platform.system(), "linux"),
         python=python,
         read=read,
+        signatures=signatures,
         cwd=cwd or _here(),
         prefix=prefix,
         executable=executable,
@@ -194,6 +202,7 @@ _TASKS = (
     _Task("modules", _quick(modules.probe_modules), linux_only=True),
     _Task("device_nodes", _quick(modules.probe_device_nodes), linux_only=True),
     _Task("nvml", _nvidia),
+    _Task("kernel_log", kernel_log.probe_kernel_log, linux_only=True),
     _Task("python", _python),
     _Task("python_environments", _quick(interpreters.probe_environments)),
     _Task("environment", _quick(environment.probe_environment)),
@@ -210,4 +219,4 @@ _TASKS = (
     _Task("numa", _quick(wiring.probe_numa), linux_only=True),
     _Task("kfd", _quick(kfd.probe_kfd), linux_only=True),
 )
-_SLOW = ("gpurules-probe-nvml", "gpurules-probe-python", "gpurules-probe-windows", "gpurules-probe-macos")
+_SLOW = tuple(f"gpurules-probe-{name}" for name in ("nvml", "python", "kernel_log", "windows", "macos"))

@@ -120,6 +120,15 @@ def probe_container(machine: Machine) -> list[Fact]:
     return [fact, _CONTAINER.coverage("container", reader)]
 
 
+def in_container(machine: Machine) -> bool | None:
+    """Whether the scope is a container; None where nothing tells."""
+    try:
+        facts = probe_container(machine)
+    except ProbeError:
+        return None
+    return any(fact.get("present") is True for fact in facts)
+
+
 def is_wsl(machine: Machine) -> bool:
     """Whether this is a distribution (or container) inside WSL, where GPUs do not appear as PCI devices."""
     return _wsl_version(machine, machine.text("/proc/sys/kernel/osrelease") or "") is not None

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...facts import Fact, Provenance, Scalar
 from ..runner import Runner
+
+if TYPE_CHECKING:
+    from ..readers.line import Line
+    from ..readers.signatures import Signatures
 
 # procfs refuses reads as large as the limit, so files are read in pieces.
 _MAX_PIECES = 64
@@ -40,6 +45,7 @@ class Machine:
     cwd: the current folder, where known.
     prefix, executable: the environment that gpurules itself runs in.
     read: called with the absolute path and the text of each file that is read; for snapshots.
+    signatures: the known error lines; without them no error is recognised.
     """
 
     root: Path
@@ -48,6 +54,7 @@ class Machine:
     system: str
     python: str | None = None
     read: Callable[[str, str], None] | None = None
+    signatures: Signatures | None = None
     cwd: Path | None = None
     prefix: str = sys.prefix
     executable: str = sys.executable
@@ -73,6 +80,14 @@ class Machine:
         if text is not None and self.read is not None:
             self.read(name, text)
         return text
+
+    def errors_in(self, lines: Sequence[Line], source: str) -> list[Fact]:
+        """The known errors among the lines of a program's output."""
+        if self.signatures is None or not lines:
+            return []
+        from ..readers import errors
+
+        return [fact for fact in errors.read(lines, source, self.signatures) if fact.type == "error"]
 
     def resolved(self, name: str) -> Path:
         """Where an absolute path of the machine leads, links followed; absolute ones stay under the root."""
@@ -111,18 +126,18 @@ class Stating:
         known = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
         return Fact(kind, known, (Provenance("probe", self.probe, reader=reader),))
 
+    def relabelled(self, fact: Fact, reader: str) -> Fact:
+        """A reader's fact as the probe's: the same line of the same text, but read here and now."""
+        places = tuple(replace(place, kind="probe", source=self.probe, reader=reader) for place in fact.provenance)
+        return replace(fact, provenance=places)
+
     def coverage(self, domain: str, reader: str, *, complete: bool = True) -> Fact:
         """That the probe looked at all (or part) of a domain."""
         return self.fact("coverage", reader, domain=domain, complete=complete)
 
     def probed(self, facts: Iterable[Fact], reader: str) -> list[Fact]:
         """Facts that a reader of text found in the output of a command, as this probe's."""
-        return [
-            replace(
-                f, provenance=tuple(replace(p, kind="probe", source=self.probe, reader=reader) for p in f.provenance)
-            )
-            for f in facts
-        ]
+        return [self.relabelled(fact, reader) for fact in facts]
 
     def failure(self, error: ProbeError) -> Fact:
         """That the probe could not do its work."""

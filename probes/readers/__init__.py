@@ -48,9 +48,14 @@ _LAYOUTS = (
     _Layout("lspci", (":",)),
     _Layout("lsmod", ("Used by", "oading 0x", " Live 0x", "nvidia", "amdgpu", "nouveau")),
     _Layout("nccl_log", ("NCCL", "NET/", "Rank", "cudaDriverVersion", "srun", "GPU Direct", "per node")),
+    _Layout("watchdog", ("Watchdog caught", "last enqueued")),
+    _Layout("programs", ("would exceed allowed memory", "**Name:** cuda:")),
     _Layout("rocm", ("ROC", "roc", "HSA", "Agent", "GPU", "gfx", "amdgpu", "HIP version", "Device ")),
     _Layout("packages"),
-    _Layout("system", ("uname", "GNU/Linux", "(release), REVISION", "nvidia", "Python ", "WSL", ":\\")),
+    _Layout(
+        "system",
+        ("uname", "GNU/Linux", "(release), REVISION", "nvidia", "Python ", "WSL", ":\\", "/dev/shm", "SecureBoot "),
+    ),
     _Layout(
         "windows",
         (

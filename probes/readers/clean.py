@@ -97,14 +97,14 @@ def clean(data: bytes | str, tick: Callable[[], None] = lambda: None) -> Cleaned
     data = data[:MAX_TEXT]
     if isinstance(data, bytes):
         if data.startswith(_MAGIC):
-            return Cleaned((), truncated, "binary data")
+            return Cleaned((), truncated, "binary")
         text = decode(data)
     else:
         # A str may hold lone surrogates, which no pattern engine accepts.
         text = data.encode("utf-8", "replace").decode("utf-8") if not data.isascii() else data
     sample = text[:_SAMPLE]
     if len(_CONTROLS.findall(sample)) > max(_FEW_CONTROLS, _BINARY_SHARE * len(sample)):
-        return Cleaned((), truncated, "binary data")
+        return Cleaned((), truncated, "binary")
     text = _whole_text(text)
     lines, cut = _split(text, tick)
     return Cleaned(tuple(lines), truncated or cut)

@@ -64,7 +64,9 @@ def machine(
 ) -> Machine:
     executable = own or NOTHING
     prefix = os.fspath(Path(executable).parent.parent)
-    return Machine(Path("/"), SystemRunner(environ), environ, system, python, None, cwd, prefix, executable)
+    return Machine(
+        Path("/"), SystemRunner(environ), environ, system, python, cwd=cwd, prefix=prefix, executable=executable
+    )
 
 
 def listed(machine: Machine) -> dict[Scalar, Scalar]:

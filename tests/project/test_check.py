@@ -50,7 +50,7 @@ def checked(tmp_path: Path, files: dict[str, str], gpu: str, driver: str, *optio
 
 ERRORS = (
     "project_build_lacks_gpu", "project_build_missing", "project_needs_newer_driver", "project_pins_conflict",
-    "project_service_without_gpu",
+    "project_service_without_gpu", "project_extension_unfit",
 )  # fmt: skip
 
 
@@ -87,12 +87,25 @@ ERRORS = (
          ["project_pins_conflict"]),
         ({"requirements.txt": f"torch==2.6.0\n--extra-index-url {INDEX}/cpu\n"}, "Tesla T4", "580.95.05",
          ["project_asks_for_cpu_build"]),
+        ({"requirements.txt": "flash-attn==2.8.3\n"}, "Tesla T4", "580.95.05", ["project_extension_unfit"]),
+        ({"requirements.txt": "flash-attn==2.8.3\n"}, "NVIDIA L4", "580.95.05", ["none_project_fits"]),
     ],
 )  # fmt: skip
 def test_causes(tmp_path: Path, files: dict[str, str], gpu: str, driver: str, causes: list[str]) -> None:
     status, found, _ = checked(tmp_path, files, gpu, driver)
     assert found == causes
     assert status == int(causes[0] in ERRORS)
+
+
+def test_every_package_of_another_torch_is_named_with_the_release_that_belongs(tmp_path: Path) -> None:
+    pins = "torch==2.6.0\nxformers==0.0.30\nvllm==0.9.1\nbitsandbytes==0.50.0\ngptqmodel==7.0.0\n"
+    _, causes, output = checked(tmp_path, {"requirements.txt": pins}, "NVIDIA L4", "580.95.05")
+    assert causes == ["project_pins_conflict"]
+    assert json.loads(output)["fixes"][0]["packages"] == {
+        "xformers": "==0.0.29.post3",
+        "vllm": "==0.8.5",
+        "gptqmodel": "==2.2.0",
+    }
 
 
 def test_in_chinese_with_the_place(tmp_path: Path) -> None:
