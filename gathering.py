@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -37,6 +37,10 @@ _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
 _MAX_PROSE = 2_000
 _PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
+# What is installed, and which of its domains were looked at.
+_INSTALLED = ("torch", "package", "arch_list", "torch_target", "python_environment", "vllm")
+_INSTALLED_DOMAINS = ("torch", "packages", "arch_list", "python_environments")
+_TARGET = (("os", "family", "system"), ("os", "machine", "machine"), ("python", "version", "python"))
 # Threads that come first together wait for one of them to load and compile what all will share.
 _LOADING = threading.Lock()
 
@@ -263,3 +267,18 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
         if problem:
             raise InputError("input.file", file=option, reason=problem)
     return fact
+
+
+def of_environment(fact: Fact) -> bool:
+    """Whether a fact says what is installed in a Python environment."""
+    return fact.type in _INSTALLED or (fact.type == "coverage" and fact.fields.get("domain") in _INSTALLED_DOMAINS)
+
+
+def target_of_files(facts: Iterable[Fact]) -> dict[str, str]:
+    """The system, processor and Python that the facts name, for the conditions in files of a project."""
+    found: dict[str, str] = {}
+    for fact in facts:
+        for kind, field_, name in _TARGET:
+            if fact.type == kind and field_ in fact.fields:
+                found.setdefault(name, str(fact.fields[field_]))
+    return found

@@ -162,6 +162,7 @@ def plan(
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @input_options
 @probe_option
+@python_option
 @common_options
 @click.pass_context
 def check(
@@ -171,12 +172,13 @@ def check(
     reports: tuple[str, ...],
     facts: tuple[str, ...],
     probe: bool | None,
+    python: str | None,
     common: Common,
 ) -> None:
     """`gpurules check`."""
     from .. import pipeline
     from ..report.text import render_text
 
-    report = pipeline.check(inputs_of(common, reports, facts, probe=probe), path)
+    report = pipeline.check(inputs_of(common, reports, facts, probe=probe, python=python), path)
     emit_document(report, render_text, common)
     context.exit(report.exit_status("error"))

@@ -769,6 +769,7 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "gpus": _read_gpus,
     "model_kinds": _plain("model_kind", ("kind", "images", "every_token", "checkpointed", "adapters")),
     "methods": _plain("plan_method", ("method", "training")),
+    "images": _plain("image_release", ("repository", "release", "torch", "cuda")),
     "mirrors": _plain("mirror", ("name", "title", "base", "how")),
     "models": _read_models,
     "nvml_codes": _plain("nvml_code", ("code", "name", "meaning_en", "meaning_zh", "at_start", "on_call")),

@@ -319,13 +319,22 @@ class Diagnosis:
             return words("summary.undecided", symptom=titles[0])
         if strange:
             return words("summary.no_rule", error=str(strange[0].fields.get("text", ""))[:160])
-        known = self.session.memory.of_type
-        lacking = [name for name, types in _JUDGED.items() if not any(known(t) for t in types)]
+        lacking = self._lacking(_JUDGED)
         if not lacking:
             return words("summary.nothing_wrong_seen")
-        *others, last = [words(name) for name in lacking]
-        missing = words("list.last", first=words("list.and").join(others), last=last) if others else last
-        return words("summary.nothing_to_judge", missing=missing)
+        return words("summary.nothing_to_judge", missing=_listed(lacking, words))
+
+    def project_summary(self) -> str:
+        """Why it cannot be said whether what the files of a project ask for works here."""
+        words = Words(self.lang)
+        lacking = self._lacking([name for name in _JUDGED if name != "judged.torch"])
+        if not lacking:
+            return words("summary.check_no_build")
+        return words("summary.check_unknown", missing=_listed(lacking, words))
+
+    def _lacking(self, wanted: Iterable[str]) -> list[str]:
+        known = self.session.memory.of_type
+        return [name for name in wanted if not any(known(t) for t in _JUDGED[name])]
 
     def platform(self) -> str | None:
         """The system that the session is about, unless it is only assumed."""
@@ -463,6 +472,11 @@ class Diagnosis:
         used = {u for f in findings for u in f.sources or ()} | {u for f in fixes for u in f.sources or ()}
         pages = self.knowledge.pages
         return tuple(Source(url=url, **pages[url]) for url in sorted(used) if url in pages)
+
+
+def _listed(names: Sequence[str], words: Words) -> str:
+    *others, last = [words(name) for name in names]
+    return words("list.last", first=words("list.and").join(others), last=last) if others else last
 
 
 def _plain(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
