@@ -502,10 +502,11 @@ def _diagnosis(session: Session, lang: Lang) -> Diagnosis:
 
 def _advised(report: Report, session: Session, inputs: Inputs) -> Report:
     """The report with the advice that fits the question and the findings."""
-    from .reasoning.advice import advise
+    from .reasoning.advice import advise, due
 
     causes = {f.cause for f in report.findings}
-    found = advise(session.knowledge, inputs.question, session.facts, causes, inputs.lang)
+    called_for = due(session, inputs.lang)
+    found = advise(session.knowledge, inputs.question, session.facts, causes, called_for, inputs.lang)
     return report.model_copy(update={"recommendations": (*report.recommendations, *found)}) if found else report
 
 

@@ -7,7 +7,7 @@ May live here: from statements, goals and facts to a `Request`. Must not: any fi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..facts import Fact, Scalar
@@ -80,12 +80,21 @@ def number_in(text: str | None) -> float | None:
     return value if 0 < value < 1e5 else None
 
 
-def _numbers(facts: Iterable[Fact], said: Iterable[Fact]) -> dict[str, int]:
+def _numbers(facts: Sequence[Fact], said: Iterable[Fact]) -> dict[str, int]:
     numbers = {str(f.fields["kind"]): int(f.fields["number"]) for f in said if "number" in f.fields}
+    for name, number in _seen(facts):
+        numbers.setdefault(name, number)
+    return numbers
+
+
+def _seen(facts: Sequence[Fact]) -> Iterator[tuple[str, int]]:
+    """Figures of the machine that nobody has to state: processor cores, and the supply where there is just one."""
     for fact in facts:
         if fact.type == "cpu" and "cores" in fact.fields:
-            numbers.setdefault("cpu_cores", int(fact.fields["cores"]))
-    return numbers
+            yield "cpu_cores", min(int(fact.fields["cores"]), int(fact.fields.get("usable", fact.fields["cores"])))
+    supplies = [f for f in facts if f.type == "power_supply" and f.fields.get("present") is not False]
+    if len(supplies) == 1 and "max_w" in supplies[0].fields:
+        yield "psu_w", int(supplies[0].fields["max_w"])
 
 
 def _about_trouble(facts: Sequence[Fact], kinds: set[str], knowledge: Knowledge) -> bool:
