@@ -158,8 +158,8 @@ def common_options(function: _F) -> _F:
 
 def _language(wanted: Lang | None, form: str) -> Lang:
     """The language asked for, else the locale's. Where stdout cannot show Chinese, asking for it means UTF-8."""
+    from .messages import locale_lang
     from .report.layout import can_show
-    from .report.messages import locale_lang
 
     lang = wanted or locale_lang()
     if lang == "zh" and form != "json" and not can_show("中文", _encoding()):
@@ -293,12 +293,13 @@ def diagnose(
 
 @cli.command(short_help="Say which torch to install.")
 @_input_options
-@click.option("--python", "target_python", metavar="VERSION", help="For this Python, such as 3.12.")
+@click.option("--gpu", multiple=True, metavar="NAME", help="For this card; repeatable.")
+@click.option("--driver", metavar="VERSION", help="For this driver, such as 535.183.")
+@click.option("--python", metavar="VERSION", help="For this Python, such as 3.12.")
 @click.option(
     "--os",
-    "target_os",
     type=click.Choice(["linux", "windows", "wsl", "aarch64", "macos"]),
-    help="For this system; overrides what was found.",
+    help="For this system.",
 )
 @click.option("--goal", "goals", multiple=True, callback=_goals, metavar="NAME=VALUE", help="What you want.")
 @click.option("--probe/--no-probe", default=None, help="Look at this machine; default: unless it is described.")
@@ -306,19 +307,27 @@ def diagnose(
 @click.pass_context
 def recommend(
     context: click.Context,
+    /,
     *,
     reports: tuple[str, ...],
     facts: tuple[str, ...],
-    target_python: str | None,
-    target_os: str | None,
+    gpu: tuple[str, ...],
     goals: dict[str, str],
     probe: bool | None,
     common: Common,
+    **machine: str | None,
 ) -> None:
-    """Say which torch to install here, or on the machine described."""
+    """Say which torch to install here, or on the machine described.
+
+    \b
+    gpurules recommend                                        for this machine
+    gpurules recommend --gpu "RTX 3060" --driver 535 --os linux --python 3.12
+    """
     from .report.recommend_text import render_recommend
 
-    inputs = _inputs(common, reports, facts, goals=goals, probe=probe, os=target_os, target_python=target_python)
+    said = [f"{name}={value}" for name, value in machine.items() if value is not None]
+    said += [f"gpu={name}" for name in gpu]
+    inputs = _inputs(common, reports, facts, goals=goals, probe=probe, described=said)
     with _pipeline() as pipeline:
         result = pipeline.recommend(inputs)
     if common.format == "json":
@@ -447,7 +456,8 @@ def why(target: str, source: str, every: bool, common: Common) -> None:
     elif common.format == "mermaid":
         _emit(render_mermaid(proofs))
     else:
-        _emit(render_proofs(proofs, lang=common.lang, look=_look(), detail=common.detail))
+        pages = pipeline.pages(common.knowledge)
+        _emit(render_proofs(proofs, lang=common.lang, look=_look(), detail=common.detail, pages=pages))
 
 
 @cli.command("why-not", short_help="Explain why a cause, fix or build does not hold.")
@@ -652,12 +662,18 @@ def _converse(dialogue: Dialogue, target: Path | None, common: Common) -> None:
 )
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Replace names, addresses and serials.")
 @click.option("--show-redactions", is_flag=True, help="List on stderr what was replaced.")
+@click.option("--environments", is_flag=True, help="Only list the Python environments and which one is judged.")
 @common_options
-def probe(python: str | None, target: Path | None, redact: bool, show_redactions: bool, common: Common) -> None:
+def probe(
+    python: str | None, target: Path | None, redact: bool, show_redactions: bool, environments: bool, common: Common
+) -> None:
     """Print what can be seen of this machine, as facts that --facts reads."""
     from .report.facts_text import facts_json, facts_yaml, redactions
 
     inputs = _inputs(common, probe=True, python=python)
+    if environments:
+        _list_environments(inputs, common, redact=redact)
+        return
     with _pipeline() as pipeline:
         if target is not None:
             _save_snapshot(pipeline.snapshot(inputs, redact=redact), target, common, show_redactions=show_redactions)
@@ -667,6 +683,21 @@ def probe(python: str | None, target: Path | None, redact: bool, show_redactions
         for line in redactions(facts):
             click.echo(line, err=True)
     _emit(facts_json(facts, ascii_only=not _utf8()) if common.format == "json" else facts_yaml(facts))
+
+
+def _list_environments(inputs: pipeline.Inputs, common: Common, *, redact: bool) -> None:
+    """For the screen paths stay as they are, because --python takes them; JSON is made to be handed on."""
+    with _pipeline() as pipeline:
+        if common.format == "json":
+            from .report.facts_text import facts_json
+
+            facts = pipeline.environments(inputs, redact=redact)
+            _emit(facts_json(facts, ascii_only=not _utf8()))
+        else:
+            from .report.environments_text import render_environments
+
+            facts = pipeline.environments(inputs, redact=False)
+            _emit(render_environments(facts, lang=common.lang, look=_look()))
 
 
 def _save_snapshot(snapshot: dict[str, Any], target: Path, common: Common, *, show_redactions: bool) -> None:
@@ -760,7 +791,7 @@ def rules_show(rule_id: str, common: Common) -> None:
 def rules_check(context: click.Context, folder: Path | None, common: Common) -> None:
     """Check a knowledge folder: names, sources, languages, examples, contradictions. All errors at once."""
     with _pipeline() as pipeline:
-        problems = pipeline.rules_check(folder or common.knowledge)
+        problems = pipeline.rules_check(folder or common.knowledge, common.lang)
     if common.format == "json":
         _emit_json({"ok": not problems, "problems": problems})
     else:
@@ -796,7 +827,7 @@ def rules_coverage(context: click.Context, claims: str | None, common: Common) -
 
     with _pipeline() as pipeline:
         given = (_shown(claims), _read(claims)) if claims else None
-        lines, faults = pipeline.rules_coverage(common.knowledge, given)
+        lines, faults = pipeline.rules_coverage(common.knowledge, given, common.lang)
     if common.format == "json":
         _emit_json(coverage_document(lines, faults, common.lang))
     else:
@@ -996,24 +1027,22 @@ def _inputs(
     goals: dict[str, str] | None = None,
     probe: bool | None = None,
     python: str | None = None,
-    os: str | None = None,
-    target_python: str | None = None,
+    described: Sequence[str] = (),
 ) -> pipeline.Inputs:
     from . import pipeline
 
     if [*reports, *facts].count("-") > 1:
         raise click.UsageError("stdin (-) can be read only once")
     names = _names([*reports, *facts])
-    described = bool(reports or facts or question)
+    told = bool(reports or facts or question or any(text.startswith("gpu=") for text in described))
     return pipeline.Inputs(
         reports=[(names[path], _read(path)) for path in reports],
         facts=[(names[path], _read(path)) for path in facts],
         question=question,
         goals=goals or {},
-        probe=not described if probe is None else probe,
+        probe=not told if probe is None else probe,
         python=python,
-        os=os,
-        target_python=target_python,
+        described=described,
         lang=common.lang,
         engine=common.engine,
         knowledge=common.knowledge,
@@ -1112,7 +1141,9 @@ def _emit_answer(answer: Any, render: Callable[..., str], common: Common) -> Non
     if common.format == "json":
         _emit_json(answer.to_dict())
     else:
-        _emit(render(answer, lang=common.lang, look=_look(), detail=common.detail))
+        with _pipeline() as pipeline:
+            pages = pipeline.pages(common.knowledge)
+        _emit(render(answer, lang=common.lang, look=_look(), detail=common.detail, pages=pages))
 
 
 def _emit_json(value: Any) -> None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputTooLarge
-from .facts import Fact, Provenance, Scalar
-from .knowledge.loader import Knowledge, KnowledgeError, load_knowledge
+from .facts import Fact, Provenance
+from .knowledge.loader import Knowledge, load_knowledge
+from .messages import Message
 from .probes.readers import read_text
 from .probes.readers.signatures import Signatures
 from .report.model import Recognised
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 Tick = Callable[[], None]
 
 # What `recommend --os` stands for.
-_SYSTEMS: Mapping[str, Mapping[str, Scalar]] = {
-    "linux": {"family": "linux", "machine": "x86_64", "wsl": False},
-    "wsl": {"family": "linux", "machine": "x86_64", "wsl": True},
-    "aarch64": {"family": "linux", "machine": "aarch64", "wsl": False},
-    "windows": {"family": "windows", "machine": "x86_64"},
-    "macos": {"family": "macos", "machine": "arm64"},
-}
 # The type of a loose key that no alias covers.
 _UNREAD = "stated"
 # The key whose value is the name of a GPU.
@@ -50,6 +44,7 @@ _LOADING = threading.Lock()
 class Inputs:
     """What an interface was given. reports, facts: (name, content); given: facts as such; today: the day that ages are
     counted from; tick: called between steps, to end the work by what it raises; max_facts: how many facts are too many.
+    described: what the machine has in place of what was found, each NAME=VALUE of knowledge/changes.yaml;
     validate: run checks on this machine too; progress: called before and after each, see probes/validation.
     """
 
@@ -60,8 +55,7 @@ class Inputs:
     goals: Mapping[str, str] = field(default_factory=dict)
     probe: bool = False
     python: str | None = None
-    os: str | None = None
-    target_python: str | None = None
+    described: Sequence[str] = ()
     lang: Lang = "en"
     engine: str = "native"
     knowledge: Path | None = None
@@ -124,7 +118,7 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
             )
         )
     if inputs.max_facts is not None and len(facts) > inputs.max_facts:
-        raise InputTooLarge(f"the input states {len(facts)} facts, the limit is {inputs.max_facts}")
+        raise InputTooLarge("input.too_many_facts", n=len(facts), limit=inputs.max_facts)
     return Gathered(tuple(facts), tuple(recognised))
 
 
@@ -134,7 +128,7 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
 
     types = {name: spec for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"}
     if fact.type not in types:
-        raise InputError(f'facts: no observed type "{fact.type}"{did_you_mean(fact.type, types)}')
+        raise InputError("input.no_observed_type", name=fact.type, hint=did_you_mean(fact.type, types))
     checked = _checked(knowledge, fact, f"facts: {fact.type}")
     fields = {name: knowledge.vocabulary.coerce(fact.type, name, value) for name, value in checked.fields.items()}
     return Fact(fact.type, fields, fact.provenance)
@@ -143,7 +137,7 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
 def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[list[Fact], Recognised]:
     reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
-        raise InputError(f"{name}: {reading.refused}")
+        raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
     return list(reading.facts), Recognised(
         source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None
     )
@@ -154,10 +148,7 @@ def _facts_file(
 ) -> tuple[list[Fact], Recognised]:
     from .knowledge.factsfile import read_facts
 
-    try:
-        reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
-    except KnowledgeError as error:
-        raise InputError(str(error)) from error
+    reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
     facts = list(reading.facts)
     for passage in reading.passages:
         for fact in read_text(passage.text, name, signatures_of(knowledge)).facts:
@@ -218,7 +209,7 @@ def card_facts(text: str, knowledge: Knowledge) -> list[Fact]:
 
     found = knowledge.names.find_all(with_lines(text, knowledge.names))
     if not found:
-        raise InputError(f'--gpu: no GPU "{text}" in the catalog')
+        raise InputError("input.no_gpu", text=text)
     origin = (Provenance("user", "--gpu"),)
     return [Fact("statement", {"kind": "gpu_mentioned", "detail": name, "number": n}, origin) for name, n in found]
 
@@ -240,18 +231,5 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
     for name, value in fact.fields.items():
         problem = knowledge.vocabulary.check(fact.type, name, value)
         if problem:
-            raise InputError(f"{option}: {problem}")
+            raise InputError("input.file", file=option, reason=problem)
     return fact
-
-
-def for_target(facts: Iterable[Fact], inputs: Inputs, knowledge: Knowledge) -> list[Fact]:
-    """The facts with the system and Python that a build is wanted for in place of those found. Raises InputError."""
-    found = list(facts)
-    if inputs.os is not None:
-        found = [f for f in found if f.type not in ("os", "wsl", "kernel")]
-        found.append(Fact("os", _SYSTEMS[inputs.os], (Provenance("user", "--os"),)))
-    if inputs.target_python is not None:
-        wanted = Fact("python", {"version": inputs.target_python}, (Provenance("user", "--python"),))
-        found = [f for f in found if f.type != "python"]
-        found.append(_checked(knowledge, wanted, "--python"))
-    return found

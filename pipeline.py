@@ -13,14 +13,15 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import InputError
+from .errors import InputError, reason
 from .facts import Fact, Provenance
 from .gathering import Inputs as Inputs  # noqa: PLC0414, the form that type checkers read as exported
-from .gathering import card_facts, for_target, gather, knowledge_in, reply_facts, signatures_of
+from .gathering import card_facts, gather, knowledge_in, reply_facts, signatures_of
 from .knowledge.loader import Knowledge
+from .messages import Message
 from .reasoning.engines import open_session
 from .reasoning.session import Session
-from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest
+from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest, Source
 
 if TYPE_CHECKING:
     from .knowledge.ledger import ErrataFile, Line
@@ -48,11 +49,13 @@ def diagnose(inputs: Inputs) -> Report:
     session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
     report = diagnosis.report(recognised=gathered.recognised)
-    notes += [
+    told = [
+        *(note.said(inputs.lang) for note in notes),
         *diagnosis.conflicts(),
+        *_judged_notes(gathered.facts, inputs),
         *_knowledge_notes(knowledge, {f.type for f in report.facts}, gathered.facts, inputs),
     ]
-    report = report.model_copy(update={"notes": tuple(notes) or None})
+    report = report.model_copy(update={"notes": tuple(told) or None})
     if inputs.question and (report.plan is not None or report.verdict == "unknown"):
         report = _with_unread(report, inputs.question, knowledge)
     return mirrored(_advised(report, session, inputs), inputs.mirror, inputs.knowledge)
@@ -72,10 +75,7 @@ def plan(inputs: Inputs, wishes: Mapping[str, str], cards: Sequence[str]) -> Rep
     goals = {PLAN_GOAL: "yes", **inputs.goals, **{k: v for k, v in wishes.items() if k not in ("psu_w", "cpu_cores")}}
     report = diagnose(replace(inputs, given=[*inputs.given, *said], goals=goals))
     if report.plan is None and not report.findings:
-        raise InputError(
-            "nothing to plan: name a model (--model, --params-b) and cards (--gpu), cards to compare (--option), "
-            "a budget, or ask a --question"
-        )
+        raise InputError("input.nothing_to_plan")
     return report
 
 
@@ -95,7 +95,7 @@ def recommend(inputs: Inputs) -> RecommendResult:
     from .reasoning.selection import Selection
 
     knowledge = knowledge_in(inputs.knowledge)
-    facts = for_target(gather(inputs, knowledge).facts, inputs, knowledge)
+    facts = _described(gather(inputs, knowledge).facts, inputs.described, knowledge)
     session, _notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     result = Selection(session, inputs.lang).result()
     notes = tuple(_knowledge_notes(knowledge, (), facts, inputs))
@@ -107,6 +107,13 @@ def recommend(inputs: Inputs) -> RecommendResult:
     return recommend_with_mirror(result, _mirror(inputs.mirror, inputs.knowledge), result.packages or {})
 
 
+def _described(facts: Sequence[Fact], texts: Sequence[str], knowledge: Knowledge) -> list[Fact]:
+    """The facts with what the machine is said to have in place of what was found. Raises InputError."""
+    from .reasoning.changes import changed, read_change
+
+    return changed(facts, [read_change(text, knowledge) for text in texts], knowledge, origin="--")
+
+
 def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
     """The facts of this machine, without personal details unless asked for. Raises InputError."""
     from .probes.live import collect
@@ -115,6 +122,15 @@ def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
 
     knowledge = knowledge_in(inputs.knowledge)
     facts = merge(collect(python=inputs.python, signatures=signatures_of(knowledge)), knowledge.vocabulary)
+    return redacted(facts) if redact else facts
+
+
+def environments(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
+    """The Python environments of this machine, the one that would be judged among them."""
+    from .probes.live import environments as found
+    from .probes.redact import redact as redacted
+
+    facts = found(python=inputs.python)
     return redacted(facts) if redact else facts
 
 
@@ -166,9 +182,14 @@ def why(
         from .reasoning.whynot import why_not as refused
 
         held = refused(session, target, lang)
-        hint = f'; see: gpurules why-not "{target}"' if held else _nearest(report, target)
-        raise InputError(f'the report has no finding, fix, fact or build "{target}" that holds{hint}')
+        hint = Message("hint.why_not", target=target) if held else _nearest(report, target)
+        raise InputError("input.no_target", target=target, hint=hint)
     return found
+
+
+def pages(folder: Path | None = None) -> dict[str, Source]:
+    """The public pages that the knowledge cites, by their address."""
+    return {url: Source(url=url, **page) for url, page in knowledge_in(folder).pages.items()}
 
 
 def _departing(proofs: list[ProofNode], known: Knowledge, folder: Path | None, lang: Lang) -> list[ProofNode]:
@@ -190,7 +211,7 @@ def why_not(
         names = _targets(knowledge_in(knowledge))
         from .knowledge.problems import did_you_mean
 
-        raise InputError(f'no cause, fix, build, rule or fact type "{target}"{did_you_mean(target, names)}')
+        raise InputError("input.no_such", target=target, hint=did_you_mean(target, names))
     return found
 
 
@@ -198,15 +219,12 @@ def what_if(
     report: Report, changes: Sequence[str], lang: Lang, *, knowledge: Path | None = None, engine: str = "native"
 ) -> WhatIf:
     """What changes of the machine would do. Raises InputError for a change that cannot be read."""
-    from .reasoning.changes import ChangeError, read_change
+    from .reasoning.changes import read_change
     from .reasoning.whatif import what_if as compared
 
     known = knowledge_in(knowledge)
-    try:
-        wanted = [read_change(text, known) for text in changes]
-        return compared(_recalled(report, known, engine), wanted, lang)
-    except ChangeError as error:
-        raise InputError(str(error)) from error
+    wanted = [read_change(text, known) for text in changes]
+    return compared(_recalled(report, known, engine), wanted, lang)
 
 
 def how_to(report: Report, goal: str, lang: Lang, *, knowledge: Path | None = None, engine: str = "native") -> HowTo:
@@ -218,7 +236,7 @@ def how_to(report: Report, goal: str, lang: Lang, *, knowledge: Path | None = No
     known = knowledge_in(knowledge)
     found = reached(_recalled(report, known, engine), _cause_of(report, goal), lang)
     if found is None:
-        raise InputError(f'no build, cause or goal "{goal}"{did_you_mean(goal, [*GOALS, *known.causes])}')
+        raise InputError("input.no_goal", goal=goal, hint=did_you_mean(goal, [*GOALS, *known.causes]))
     return found
 
 
@@ -233,10 +251,7 @@ def dialogue(inputs: Inputs, *, report: Report | None = None, saved: object = No
     own = list(gather(replace(inputs, question=None), knowledge).facts)
     own += read(inputs.question, None) if inputs.question else []
     if saved is not None:
-        try:
-            return Dialogue.from_json(knowledge, saved, inputs.lang, read=read, engine=engine, more=own)
-        except ValueError as error:
-            raise InputError(f"this is no saved dialogue of gpurules: {error}") from error
+        return Dialogue.from_json(knowledge, saved, inputs.lang, read=read, engine=engine, more=own)
     recalled = facts_of(report, knowledge) if report is not None else []
     return Dialogue(knowledge, [*recalled, *own], inputs.lang, read=read, engine=engine)
 
@@ -257,7 +272,7 @@ def _targets(knowledge: Knowledge) -> list[str]:
     return [*knowledge.causes, *knowledge.fixes, *knowledge.rules, *knowledge.vocabulary.types]
 
 
-def _nearest(report: Report, target: str) -> str:
+def _nearest(report: Report, target: str) -> Message:
     from .knowledge.problems import did_you_mean
 
     known = [*(f.id for f in report.findings), *(f.cause for f in report.findings), *(f.id for f in report.fixes)]
@@ -278,15 +293,12 @@ def apply_plan(
     say: Callable[[str], None],
 ) -> int:
     """Carry out what is safe of a report's plan on this machine; the exit status. Raises InputError."""
-    from .applying import Applying, NotHere, target_of
+    from .applying import Applying, target_of
 
     def again(python: str) -> Report:
         return diagnose(Inputs(probe=True, python=python, lang=report.lang, engine=engine, knowledge=folder))
 
-    try:
-        return Applying(report, target_of(report), confirm, say, again).run()
-    except NotHere as error:
-        raise InputError(f"fix --apply: the report is not of this machine as it is now: {error}") from error
+    return Applying(report, target_of(report), confirm, say, again).run()
 
 
 def check(inputs: Inputs, path: Path) -> Report:
@@ -296,10 +308,11 @@ def check(inputs: Inputs, path: Path) -> Report:
     try:
         project = read_project(project_files(path))
     except OSError as error:
-        raise InputError(f"{error.filename}: {(error.strerror or str(error)).lower()}") from error
+        raise InputError("input.file", file=error.filename, reason=reason(error)) from error
     if not project.read:
-        what = f"cannot read {', '.join(project.unread)}" if project.unread else "no project file that gpurules reads"
-        raise InputError(f"{path.name or path}: {what}")
+        unread = Message("input.project_unread", files=project.unread)
+        why_none = unread if project.unread else Message("input.no_project")
+        raise InputError("input.file", file=path.name or path, reason=why_none)
     report = diagnose(replace(inputs, given=[*inputs.given, *project.facts]))
     seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
     seen += [Recognised(source=name, layouts=()) for name in project.unread]
@@ -320,7 +333,8 @@ def validate(
 
     def judge(given: Sequence[Fact]) -> tuple[Session, Report]:
         session, notes = open_session(knowledge, given, inputs.engine, inputs.tick)
-        return session, _diagnosis(session, inputs.lang).report().model_copy(update={"notes": tuple(notes) or None})
+        told = tuple(note.said(inputs.lang) for note in notes)
+        return session, _diagnosis(session, inputs.lang).report().model_copy(update={"notes": told or None})
 
     return validation(facts, checks, device, Budget(seconds, share), progress, judge, inputs.lang)
 
@@ -331,7 +345,7 @@ def _checked_too(facts: Sequence[Fact], inputs: Inputs) -> list[Fact]:
     from .validating import device_of, validated
 
     if not inputs.probe:
-        raise InputError("--validate runs checks on this machine: add --probe to what you describe")
+        raise InputError("input.validate_needs_probe")
     return validated(facts, CHECKS, device_of("auto", facts), Budget(), inputs.progress)[0]
 
 
@@ -351,19 +365,18 @@ def rules_show(rule_id: str, folder: Path | None, lang: Lang) -> RuleDetail:
 
     rules = knowledge_in(folder).rules
     if rule_id not in rules:
-        raise InputError(f'no rule "{rule_id}"{did_you_mean(rule_id, rules)}')
+        raise InputError("input.no_rule", name=rule_id, hint=did_you_mean(rule_id, rules))
     name = rules[rule_id]["file"]
     text = knowledge_files(folder)[name].read_text(encoding="utf-8")
     return RuleDetail(**_row(rules[rule_id], lang).model_dump(), path=f"knowledge/{name}", text=text)
 
 
-def rules_check(folder: Path | None) -> list[str]:
+def rules_check(folder: Path | None, lang: Lang = "en") -> list[str]:
     """Every fault of the knowledge, as `file:line: field: message`; empty when it is fine."""
     from .knowledge.checker import check
     from .knowledge.ledger import Ledger
 
-    found = [str(p) for p in check(folder)]
-    return found or Ledger(knowledge_in(folder), folder).faults()
+    return [p.said(lang) for p in check(folder) or Ledger(knowledge_in(folder), folder).faults()]
 
 
 def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
@@ -374,16 +387,19 @@ def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
     knowledge = knowledge_in(folder)
     for rule_id in ids:
         if rule_id not in knowledge.rules:
-            raise InputError(f'no rule "{rule_id}"{did_you_mean(rule_id, knowledge.rules)}')
+            raise InputError("input.no_rule", name=rule_id, hint=did_you_mean(rule_id, knowledge.rules))
     return run_examples(knowledge, ids or sorted(knowledge.rules))
 
 
-def rules_coverage(folder: Path | None, claims: tuple[str, bytes] | None = None) -> tuple[list[Line], list[str]]:
+def rules_coverage(
+    folder: Path | None, claims: tuple[str, bytes] | None = None, lang: Lang = "en"
+) -> tuple[list[Line], list[str]]:
     """The ledger of the guides' claims and its faults; `claims`: a file (name, content) whose ids must all be in it."""
     from .knowledge.ledger import Ledger, claim_ids
 
     ledger = Ledger(knowledge_in(folder), folder)
-    return ledger.lines(), ledger.faults(claim_ids(*claims) if claims else None)
+    faults = ledger.faults(claim_ids(*claims) if claims else None)
+    return ledger.lines(), [fault.said(lang) for fault in faults]
 
 
 def rules_new(folder: Path, today: date | None, **wanted: str) -> Path:
@@ -418,7 +434,7 @@ def chosen_errata(found: ErrataFile, claims: Sequence[str]) -> list[str]:
 
     for claim in claims:
         if claim not in found.errata:
-            raise InputError(f'no erratum "{claim}"{did_you_mean(claim, found.errata)}')
+            raise InputError("input.no_erratum", name=claim, hint=did_you_mean(claim, found.errata))
     return list(claims or found.errata)
 
 
@@ -470,6 +486,20 @@ def _knowledge_notes(knowledge: Knowledge, types: Iterable[str], facts: Iterable
     return notes + _overlay_notes(inputs.knowledge, words)
 
 
+def _judged_notes(facts: Iterable[Fact], inputs: Inputs) -> list[str]:
+    """Which Python environment was judged, unless there is only the one that gpurules runs in."""
+    from .report.messages import Words
+
+    found = [f for f in facts if f.type == "python_environment"]
+    judged = next((f for f in found if f.fields.get("chosen")), None)
+    if judged is None or (len(found) == 1 and judged.fields["found_by"] == "own"):
+        return []
+    words = Words(inputs.lang)
+    said = {"executable": judged.fields["executable"], "why": words(f"environment.by.{judged.fields['found_by']}")}
+    more = len(found) - 1
+    return [words("note.environments", n=more, **said) if more else words("note.environment", **said)]
+
+
 def _overlay_notes(folder: Path | None, words: Words) -> list[str]:
     from .knowledge.loader import knowledge_files
 
@@ -496,7 +526,7 @@ def _mirror(name: str, folder: Path | None) -> Mirror:
 
     known = mirrors(knowledge_in(folder))
     if name not in known:
-        raise InputError(f'no mirror "{name}"{did_you_mean(name, known)}; known: {", ".join(known)}')
+        raise InputError("input.no_mirror", name=name, hint=did_you_mean(name, known), known=[*known])
     return known[name]
 
 

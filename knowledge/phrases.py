@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..facts import Fact, Provenance, Scalar
+from ..messages import Message
 from .problems import Problems
 from .yamlnodes import load
 
@@ -140,7 +141,7 @@ def load_phrases(path: Path, problems: Problems) -> Phrases:
     for row in rows.elements() if rows else ():
         kind, patterns = row.get("kind"), row.get("patterns")
         if kind is None or patterns is None or not patterns.elements():
-            problems.add(row.file, row.line, "", "a phrase needs `kind` and `patterns`")
+            problems.add(row.file, row.line, "", Message("fault.phrase_shape"))
             continue
         for part in ("patterns", "unless"):
             listed = row.get(part)
@@ -152,15 +153,15 @@ def load_phrases(path: Path, problems: Problems) -> Phrases:
     return Phrases.compile(entries if not problems.found else ())
 
 
-def pattern_fault(pattern: str) -> str | None:
+def pattern_fault(pattern: str) -> Message | None:
     """Why RE2 and Python's re do not both read a pattern alike, or None."""
     bare = re.sub(r"\\[^1-9]", "_", pattern)  # an escaped parenthesis opens nothing
     if re.search(r"\(\?(?!P<|:)|\\[1-9]|[*+?}]\+", bare):
-        return "look-around, back-references, inline flags and possessive repeats are not allowed"
+        return Message("fault.pattern_means")
     try:
         re.compile(pattern, _FLAGS)
     except re.error as error:
-        return f"no valid pattern: {error}"
+        return Message("fault.invalid_pattern", error=error)
     return None
 
 

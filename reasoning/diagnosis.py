@@ -42,8 +42,8 @@ MIN_CANDIDATE = 0.02
 MAX_REASONS = 5
 # What a verdict needs, and the types of which some row shows that it is known.
 _JUDGED = {
-    "judged.gpu": ("gpu_arch", "gfx_present"),
-    "judged.driver": ("driver_at", "gfx_present"),
+    "judged.gpu": ("gpu_arch", "gfx_present", "no_nvidia_system"),
+    "judged.driver": ("driver_at", "gfx_present", "no_nvidia_system"),
     "judged.torch": ("torch_install",),
 }
 _GRAVITY = {"error": 0, "warning": 1, "info": 2}
@@ -138,7 +138,7 @@ class Diagnosis:
             fixes=tuple(f.id for f in fixes),
             evidence=tuple(self.fact_id(i) for i, _ in firings),
             because=tuple(reasons) or None,
-            false_alarms=tuple(data.get("false_alarms", ())) or None,
+            false_alarms=tuple(alarm[self.lang] for alarm in data.get("false_alarms", ())) or None,
             sources=tuple(s["url"] for s in data.get("sources", ())) or None,
         )
 
@@ -448,12 +448,8 @@ class Diagnosis:
 
     def _sources(self, findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Source, ...]:
         used = {u for f in findings for u in f.sources or ()} | {u for f in fixes for u in f.sources or ()}
-        known: dict[str, Mapping[str, str]] = {
-            s["url"]: s for d in (*self.knowledge.rules.values(), *self.knowledge.fixes.values()) for s in d["sources"]
-        }
-        return tuple(
-            Source(url=u, title=known[u]["title"], retrieved=known[u]["retrieved"]) for u in sorted(used) if u in known
-        )
+        pages = self.knowledge.pages
+        return tuple(Source(url=url, **pages[url]) for url in sorted(used) if url in pages)
 
 
 def _plain(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:

@@ -11,12 +11,13 @@ from typing import Any
 from ..errors import InputError
 from ..facts import Fact, Scalar
 from ..knowledge.loader import Knowledge
+from ..messages import Message
 from .session import Engine, Session, native_engine
 
 
 def open_session(
     knowledge: Knowledge, facts: Iterable[Fact], engine: str, tick: Callable[[], None] = lambda: None
-) -> tuple[Session, list[str]]:
+) -> tuple[Session, list[Message]]:
     """The session with the engine asked for; `both` runs two and reports a difference as a defect."""
     given = tuple(facts)
     tick()
@@ -35,7 +36,7 @@ def _durable(knowledge: Knowledge) -> Engine:
     try:
         return _Guarded(DurableEngine(knowledge.ir, knowledge.static), DurableError)
     except (DurableUnavailable, DurableError) as error:
-        raise InputError(f"--engine durable: {error}") from error
+        raise InputError("input.durable", reason=error) from error
 
 
 class _Ticking:
@@ -61,14 +62,14 @@ class _Guarded:
         try:
             return self.engine.run(rows)
         except self.error as error:
-            raise InputError(f"--engine durable: {error}") from error
+            raise InputError("input.durable", reason=error) from error
 
 
-def _compare(native: Session, durable: Session) -> str:
+def _compare(native: Session, durable: Session) -> Message:
     first, second = (_content(s) for s in (native, durable))
     if first == second:
-        return f"engines native and durable agree: {len(first[0])} rows, {first[1]} justifications"
-    return f"DEFECT: engines native and durable differ in {len(first[0] ^ second[0])} rows; please report this input"
+        return Message("note.engines_agree", rows=len(first[0]), justifications=first[1])
+    return Message("note.engines_differ", rows=len(first[0] ^ second[0]))
 
 
 def _content(session: Session) -> tuple[frozenset[tuple[str, tuple[tuple[str, Scalar], ...]]], int]:

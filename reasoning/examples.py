@@ -34,7 +34,7 @@ def example_facts(knowledge: Knowledge, example: Mapping[str, Any]) -> list[Fact
         ((type_name, fields),) = entry.items()
         problems = [p for k, v in fields.items() if (p := knowledge.vocabulary.check(type_name, k, v))]
         if problems or knowledge.vocabulary.types[type_name].kind != "observed":
-            raise ValueError("; ".join(problems) or f"{type_name} is not observed")
+            raise ValueError("; ".join(map(str, problems)) or f"{type_name} is not observed")
         facts.append(
             Fact(
                 type_name,

@@ -23,7 +23,7 @@ from ..report.model import Lang, Question
 from .causes import Ranked, contest, rank, scores
 from .diagnosis import evidence_of, priors_of
 from .fixes import offers, present
-from .gaps import FREE, MAX_QUESTIONS, moot, stated
+from .gaps import MAX_QUESTIONS, decided, one
 from .session import Session
 
 Evidence = frozenset[tuple[str, str, str]]
@@ -157,19 +157,6 @@ def weigh(before: State, slug: str, data: Mapping[str, Any]) -> Weighed | None:
     return Weighed(slug, data, gain, outlooks)
 
 
-def decided(session: Session, data: Mapping[str, Any]) -> bool:
-    """Whether the facts answer the question already, or make it pointless."""
-    if moot(session, data):
-        return True
-    given = [[one(entry) for entry in a["gives"]] for a in data["answers"] if a["gives"]]
-    if given:
-        if any(all(stated(session, t, f) for t, f in facts) for facts in given):
-            return True
-        return all(any(_identified(session, t, f) for t, f in facts) for facts in given)
-    known = {f.type for f in session.facts}
-    return bool(data["provides"]) and set(data["provides"]) <= known
-
-
 def facts_of(session: Session, answer: Mapping[str, Any], *, whole: bool = False) -> list[Fact]:
     """The facts that an answer gives; `whole` adds those that it might bring and that nobody stated yet."""
     vocabulary = session.knowledge.vocabulary
@@ -182,12 +169,6 @@ def facts_of(session: Session, answer: Mapping[str, Any], *, whole: bool = False
     ]
 
 
-def one(entry: Mapping[str, Mapping[str, Scalar]]) -> tuple[str, Mapping[str, Scalar]]:
-    """Type and fields of an entry `{type: {field: value}}`."""
-    ((type_name, fields),) = entry.items()
-    return type_name, fields
-
-
 def _with(session: Session, facts: Sequence[Fact]) -> Session:
     # Engines agree, and this one is fast enough to try out dozens of answers.
     return Session(session.knowledge, [*session.facts, *facts])
@@ -197,14 +178,6 @@ def _told(session: Session, type_name: str, fields: Mapping[str, Scalar]) -> boo
     """Whether facts tell some of these fields already, beyond what they are of."""
     own = set(fields) - set(session.knowledge.vocabulary.types[type_name].identity)
     return any(f.type == type_name and own & set(f.fields) for f in session.facts)
-
-
-def _identified(session: Session, type_name: str, fields: Mapping[str, Scalar]) -> bool:
-    """Whether a fact of the same thing is known, whatever it says."""
-    names = [n for n in session.knowledge.vocabulary.types[type_name].identity if n != FREE and n in fields]
-    return any(
-        f.type == type_name and all(f.fields.get(n, fields[n]) == fields[n] for n in names) for f in session.facts
-    )
 
 
 def _likelihoods(before: State, after: Sequence[State]) -> list[float]:

@@ -108,7 +108,7 @@ def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], 
     asked = []
     for slug in dict.fromkeys(slugs):
         data = session.knowledge.questions.get(slug)
-        if data is None or moot(session, data) or (data["provides"] and set(data["provides"]) <= known):
+        if data is None or decided(session, data) or (data["provides"] and set(data["provides"]) <= known):
             continue
         asked.append(
             Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=tuple(separates) or None)
@@ -128,4 +128,31 @@ def stated(session: Session, type_name: str, fields: Mapping[str, Scalar]) -> bo
     """Whether some fact says this, whatever the text is that it was read from."""
     return any(
         f.type == type_name and all(f.fields.get(k) == v for k, v in fields.items() if k != FREE) for f in session.facts
+    )
+
+
+def decided(session: Session, data: Mapping[str, Any]) -> bool:
+    """Whether the facts answer the question already, or make it pointless."""
+    if moot(session, data):
+        return True
+    given = [[one(entry) for entry in a["gives"]] for a in data["answers"] if a["gives"]]
+    if given:
+        if any(all(stated(session, t, f) for t, f in facts) for facts in given):
+            return True
+        return all(any(_identified(session, t, f) for t, f in facts) for facts in given)
+    known = {f.type for f in session.facts}
+    return bool(data["provides"]) and set(data["provides"]) <= known
+
+
+def one(entry: Mapping[str, Mapping[str, Scalar]]) -> tuple[str, Mapping[str, Scalar]]:
+    """Type and fields of an entry `{type: {field: value}}`."""
+    ((type_name, fields),) = entry.items()
+    return type_name, fields
+
+
+def _identified(session: Session, type_name: str, fields: Mapping[str, Scalar]) -> bool:
+    """Whether a fact of the same thing is known, whatever it says."""
+    names = [n for n in session.knowledge.vocabulary.types[type_name].identity if n != FREE and n in fields]
+    return any(
+        f.type == type_name and all(f.fields.get(n, fields[n]) == fields[n] for n in names) for f in session.facts
     )

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote, urlsplit
 
+from .citing import remark
 from .drawing import steps_here
 from .layout import clean, clean_lines
 from .messages import Words
@@ -233,7 +234,10 @@ class _Document:
 
     def sources(self) -> str:
         """The public sources, as links."""
-        lines = [f"- {_link(source.title, source.url)}" for source in self.report.sources]
+        lines = []
+        for source in self.report.sources:
+            told, line = remark(source, self.words), _link(source.title, source.url)
+            lines.append("- " + (self.words("source.with", text=line, remark=prose(told)) if told else line))
         return "\n".join([self.words("sources") + self.words("fix.colon"), "", *lines])
 
     def listing(self, key: str, items: Iterable[str]) -> str:

@@ -9,10 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from .citing import with_remark
 from .drawing import LABEL, Drawing, is_posix, mirror_steps, shown_in, steps_here
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
-from .model import Checked, FactView, Finding, Fix, Lang, NotChecked, Plan, Question, Reason, Recognised, Report, Step
+from .model import (
+    Checked,
+    FactView,
+    Finding,
+    Fix,
+    Lang,
+    NotChecked,
+    Plan,
+    Question,
+    Reason,
+    Recognised,
+    Report,
+    Source,
+    Step,
+)
 
 Detail = Literal["verdict", "normal", "all"]
 
@@ -410,9 +425,12 @@ class _ReportDrawing(Drawing):
         lines = [
             line
             for source in self.report.sources
-            for line in hang(wrap(f"{clean(source.title)} {clean(source.url)}", self.width - 4), "  - ", 4)
+            for line in hang(wrap(clean(self.told(source)), self.width - 4), "  - ", 4)
         ]
         return [self.words("sources") + self.words("fix.colon"), *lines] if lines else []
+
+    def told(self, source: Source) -> str:
+        return with_remark(f"{source.title} {source.url}", source, self.words)
 
     def cited(self, urls: Iterable[str]) -> list[str]:
         titles = {source.url: source.title for source in self.report.sources}

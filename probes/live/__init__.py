@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -23,14 +24,17 @@ from . import (
     firmware,
     host,
     interpreter,
+    interpreters,
     kernel_log,
     kfd,
+    macos,
     modules,
     nvml,
     pci,
     services,
     smi,
     toolkits,
+    windows,
     wiring,
 )
 from .source import Machine, ProbeError, Stating
@@ -38,7 +42,7 @@ from .source import Machine, ProbeError, Stating
 if TYPE_CHECKING:
     from ..readers.signatures import Signatures
 
-__all__ = ["collect"]
+__all__ = ["collect", "environments"]
 
 _SYSTEMS = {"Linux": "linux", "Windows": "windows", "Darwin": "macos"}
 _NVML_LIMIT_S = 4.0
@@ -87,15 +91,20 @@ def collect(
     limit_s: float = 6.0,
     read: Callable[[str, str], None] | None = None,
     signatures: Signatures | None = None,
+    cwd: Path | None = None,
+    prefix: str = sys.prefix,
+    executable: str = sys.executable,
 ) -> list[Fact]:
     """All facts of the live probes, in a fixed order of probes; never raises.
 
     root: the folder that stands for / in sysfs, procfs, /etc and /dev.
     runner: how commands are run; by default on this machine with `environ`.
-    python: the interpreter that runs torch; by default the active virtual or conda environment, else this one.
+    python: the interpreter that runs torch; by default see interpreters.py.
     limit_s: seconds for all probes together; a probe that needs longer gives a `probe_failure`.
     read: called with the path and text of each file that a probe reads whole.
     signatures: the known error lines, to be found in what nvidia-smi and the kernel print.
+    cwd: the folder whose project is meant; by default the current one.
+    prefix, executable: the environment that gpurules itself runs in.
     """
     variables = dict(os.environ if environ is None else environ)
     machine = Machine(
@@ -106,6 +115,9 @@ def collect(
         python=python,
         read=read,
         signatures=signatures,
+        cwd=cwd or _here(),
+        prefix=prefix,
+        executable=executable,
     )
     deadline = time.monotonic() + limit_s
     tasks = [task for task in _TASKS if machine.system == "linux" or not task.linux_only]
@@ -116,6 +128,35 @@ def collect(
     for run in runs:
         run.join(max(0.0, deadline - time.monotonic()))
     return [fact for run in runs for fact in run.facts()]
+
+
+def environments(
+    python: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    prefix: str = sys.prefix,
+    executable: str = sys.executable,
+) -> list[Fact]:
+    """The Python environments of this machine, with the one that would be judged; see `collect`."""
+    variables = dict(os.environ if environ is None else environ)
+    machine = Machine(
+        root=Path("/"),
+        runner=SystemRunner(variables),
+        environ=variables,
+        system=_SYSTEMS.get(platform.system(), "linux"),
+        python=python,
+        cwd=cwd or _here(),
+        prefix=prefix,
+        executable=executable,
+    )
+    return [fact for fact in interpreters.probe_environments(machine) if fact.type != "coverage"]
+
+
+def _here() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # the folder was deleted meanwhile
+        return None
 
 
 def _guarded(name: str, work: Probe, machine: Machine, limit_s: float) -> list[Fact]:
@@ -157,12 +198,15 @@ _TASKS = (
     _Task("host", _quick(host.probe_os)),
     _Task("cpu", _quick(host.probe_hardware)),
     _Task("container", _quick(host.probe_container)),
+    _Task("windows", windows.probe_windows),
+    _Task("macos", macos.probe_macos),
     _Task("pci", _quick(pci.probe_pci), linux_only=True),
     _Task("modules", _quick(modules.probe_modules), linux_only=True),
     _Task("device_nodes", _quick(modules.probe_device_nodes), linux_only=True),
     _Task("nvml", _nvidia),
     _Task("kernel_log", kernel_log.probe_kernel_log, linux_only=True),
     _Task("python", _python),
+    _Task("python_environments", _quick(interpreters.probe_environments)),
     _Task("environment", _quick(environment.probe_environment)),
     _Task("firmware", _quick(firmware.probe_firmware), linux_only=True),
     _Task("power_supplies", _quick(firmware.probe_power_supplies), linux_only=True),
@@ -177,4 +221,4 @@ _TASKS = (
     _Task("numa", _quick(wiring.probe_numa), linux_only=True),
     _Task("kfd", _quick(kfd.probe_kfd), linux_only=True),
 )
-_SLOW = ("gpurules-probe-nvml", "gpurules-probe-python", "gpurules-probe-kernel_log")
+_SLOW = tuple(f"gpurules-probe-{name}" for name in ("nvml", "python", "kernel_log", "windows", "macos"))

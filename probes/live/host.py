@@ -95,8 +95,7 @@ def probe_hardware(machine: Machine) -> list[Fact]:
 
         total = psutil.virtual_memory()
         return [
-            _CPU.fact("cpu", "psutil", name=platform.processor() or None, cores=psutil.cpu_count(logical=False),
-                      threads=psutil.cpu_count()),
+            _CPU.fact("cpu", "psutil", cores=psutil.cpu_count(logical=False), threads=psutil.cpu_count()),
             _CPU.fact("memory", "psutil", total_mib=total.total >> 20, available_mib=total.available >> 20),
         ]  # fmt: skip
     cpuinfo, meminfo = machine.text("/proc/cpuinfo"), machine.text("/proc/meminfo")
@@ -160,15 +159,14 @@ def _machine(name: str | None) -> str | None:
 def _other_system(machine: Machine) -> list[Fact]:
     """Windows and macOS have no procfs: the platform module says what they are."""
     arch = _machine(platform.machine())
+    # The full name is what the system's own commands tell (windows.py, macos.py).
     if machine.system == "macos":
-        version, build = platform.mac_ver()[0], None
-        name = f"macOS {version} ({arch})"
+        version, build = platform.mac_ver()[0] or None, None
     else:
-        version, build = platform.release(), platform.version()
-        name = f"Microsoft Windows {version}"
+        version, build = None, platform.version()
     os_fact = _OS.fact(
-        "os", "platform", family=machine.system, name=name, machine=arch, distro_version=version or None,
-        wsl=False, jetson=False, windows_build=build,
+        "os", "platform", family=machine.system, machine=arch, distro_version=version, wsl=False, jetson=False,
+        windows_build=build,
     )  # fmt: skip
     return [os_fact, _OS.coverage("os", "platform")]
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -43,6 +44,8 @@ class Machine:
     root: the folder that stands for /; another one than / is a recorded or mounted machine.
     system: linux, windows or macos.
     python: the interpreter the user named, if any.
+    cwd: the current folder, where known.
+    prefix, executable: the environment that gpurules itself runs in.
     read: called with the absolute path and the text of each file that is read; for snapshots.
     signatures: the known error lines; without them no error is recognised.
     """
@@ -54,11 +57,20 @@ class Machine:
     python: str | None = None
     read: Callable[[str, str], None] | None = None
     signatures: Signatures | None = None
+    cwd: Path | None = None
+    prefix: str = sys.prefix
+    executable: str = sys.executable
 
     @property
     def live(self) -> bool:
         """Whether system calls of this process speak of the same machine as `root`."""
         return self.root == Path("/")
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of the account."""
+        named = self.environ.get("USERPROFILE" if self.system == "windows" else "HOME")
+        return Path(named) if named else None
 
     def path(self, name: str) -> Path:
         """The place under the root of an absolute path of the machine."""
@@ -115,7 +127,7 @@ class Stating:
 
     probe: str
 
-    def fact(self, kind: str, reader: str, **fields: Scalar | None) -> Fact:
+    def fact(self, kind: str, reader: str, /, **fields: Scalar | None) -> Fact:
         """A fact read from `reader` (a file or command); `class_` stands for the field `class`."""
         known = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
         return Fact(kind, known, (Provenance("probe", self.probe, reader=reader),))
@@ -128,6 +140,10 @@ class Stating:
     def coverage(self, domain: str, reader: str, *, complete: bool = True) -> Fact:
         """That the probe looked at all (or part) of a domain."""
         return self.fact("coverage", reader, domain=domain, complete=complete)
+
+    def probed(self, facts: Iterable[Fact], reader: str) -> list[Fact]:
+        """Facts that a reader of text found in the output of a command, as this probe's."""
+        return [self.relabelled(fact, reader) for fact in facts]
 
     def failure(self, error: ProbeError) -> Fact:
         """That the probe could not do its work."""

@@ -63,13 +63,15 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
     echoed: str | None = None
     for line in lines:
         text = line.text
-        if echoed is not None and text:
-            out.add("env_var", {"name": echoed, "value": text.strip()}, line)
+        value = text.strip()
+        # An empty variable prints an empty line, which pastes lose; what follows then is no value.
+        if echoed is not None and value and " " not in value:
+            out.add("env_var", {"name": echoed, "value": value}, line)
             echoed = None
         elif any(mark in text for mark in _MARKS):
-            for name, value in _assignments(text, previous):
+            for name, given in _assignments(text, previous):
                 if name.startswith(PREFIXES):
-                    out.add("env_var", {"name": name, "value": value}, line)
+                    out.add("env_var", {"name": name, "value": given}, line)
             match = _ECHO.search(text)
             echoed = match.group("name") if match and match.group("name").startswith(PREFIXES) else None
         else:

@@ -1,4 +1,4 @@
-"""Reader of what shells print about the system: uname, /etc/nv_tegra_release, wsl --version, dkms status, python -V.
+"""Reader of what shells print about the system: uname, nv_tegra_release, wsl --version, dkms, python -V, df, mokutil.
 
 May live here: these layouts, and what a prompt says of the system. Must not: which kernels or releases fit what.
 """
@@ -43,6 +43,13 @@ _WSL_OWN = frozenset({"wsl version", "wsl 版本", "wsl版本"})
 _WINDOWS_PROMPT = re.compile(r"[ \t]{0,4}(?:\([^()\n]{1,40}\) )?(?:PS )?[A-Z]:\\[^<>|\"?*\n]{0,200}>")
 # The head of nvidia-smi's table names the driver model on Windows only; inside WSL it is Linux's.
 _DRIVER_MODEL = re.compile(r"\| {1,3}GPU  Name {1,30}(?:Driver-Model|TCC/WDDM)\b")
+# `df` of /dev/shm, with -h or in blocks of 1 KiB.
+_SHM = re.compile(
+    r"[ \t]{0,8}(?:shm|tmpfs|none)[ \t]{1,40}(?P<size>[0-9]{1,12}(?:\.[0-9])?)(?P<unit>[KMGT])?i?[ \t]{1,40}"
+    r"[0-9.]{1,12}[KMGT]?i?[ \t]{1,40}[0-9.]{1,12}[KMGT]?i?[ \t]{1,40}[0-9]{1,3}%[ \t]{1,40}/dev/shm[ \t]*$"
+)
+_SECURE_BOOT = re.compile(r"[ \t]{0,8}SecureBoot (?P<state>enabled|disabled)[ \t]*$")
+_MIB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 _FAMILIES = {"win32": "windows", "linux": "linux", "darwin": "macos"}
 
 
@@ -63,6 +70,10 @@ def read(lines: Sequence[Line], source: str) -> list[Fact]:
             out.add("python", {"version": match.group("version")}, line)
             if not inside:
                 out.add("os", {"family": _FAMILIES[match.group("system")]}, line)
+        elif match := _SHM.match(text):
+            out.add("memory", {"shm_mib": int(float(match.group("size")) * _MIB[match.group("unit") or "K"])}, line)
+        elif match := _SECURE_BOOT.match(text):
+            out.add("firmware", {"uefi": True, "secure_boot": match.group("state") == "enabled"}, line)
     prompt = next((i for i in lines if _WINDOWS_PROMPT.match(i.text) or _DRIVER_MODEL.match(i.text)), None)
     if prompt is not None and not inside and not any(fact.type in ("os", "kernel") for fact in out.facts):
         out.add("os", {"family": "windows"}, prompt)

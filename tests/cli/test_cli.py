@@ -109,6 +109,13 @@ def test_what_cannot_be_done_is_one_line_and_status_2(gpurules: Run, args: list[
     assert "Traceback" not in done.stderr
 
 
+def test_a_false_alarm_is_told_in_the_language_of_the_reader(gpurules: Run) -> None:
+    told = {lang: gpurules("diagnose", "-v", "--lang", lang, "--report", "issue.txt").stdout for lang in ("en", "zh")}
+    assert "GB10 (sm_121) on sm_120 code" in told["en"]
+    assert "GB10（sm_121）可运行 sm_120 代码" in told["zh"]
+    assert "on sm_120 code" not in told["zh"]
+
+
 def test_a_huge_file_is_refused_without_reading_it(gpurules: Run, tmp_path: Path) -> None:
     with open(tmp_path / "big.txt", "wb") as file:
         file.truncate(64 * 1024 * 1024 + 1)

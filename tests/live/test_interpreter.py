@@ -12,7 +12,8 @@ import gpurules.probes.live
 import pytest
 from gpurules.facts import Fact, Scalar
 from gpurules.probes.live import collect
-from gpurules.probes.live.interpreter import probe_interpreter, torch_values
+from gpurules.probes.live.env_files import torch_values
+from gpurules.probes.live.interpreter import probe_interpreter
 from gpurules.probes.live.source import Machine, ProbeError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the environments are made of symbolic links")

@@ -163,11 +163,24 @@ def checked(tmp_path: Path, files: dict[str, str], gpu: str, driver: str, *optio
         ({"requirements.txt": "torch==2.6.0\ntorchvision==0.16.0\n"}, "Tesla T4", "580.95.05",
          ["project_pins_conflict"]),
         ({"requirements.txt": "numpy\n"}, "Tesla T4", "580.95.05", []),
+        ({"requirements.txt": "flash-attn==2.8.3\n"}, "Tesla T4", "580.95.05", ["project_extension_unfit"]),
+        ({"requirements.txt": "flash-attn==2.8.3\n"}, "NVIDIA L4", "580.95.05", []),
     ],
 )  # fmt: skip
 def test_causes(tmp_path: Path, files: dict[str, str], gpu: str, driver: str, causes: list[str]) -> None:
     status, found, _ = checked(tmp_path, files, gpu, driver)
     assert (found, status) == (causes, int(bool(causes)))
+
+
+def test_every_package_of_another_torch_is_named_with_the_release_that_belongs(tmp_path: Path) -> None:
+    pins = "torch==2.6.0\nxformers==0.0.30\nvllm==0.9.1\nbitsandbytes==0.50.0\ngptqmodel==7.0.0\n"
+    _, causes, output = checked(tmp_path, {"requirements.txt": pins}, "NVIDIA L4", "580.95.05")
+    assert causes == ["project_pins_conflict"]
+    assert json.loads(output)["fixes"][0]["packages"] == {
+        "xformers": "==0.0.29.post3",
+        "vllm": "==0.8.5",
+        "gptqmodel": "==2.2.0",
+    }
 
 
 def test_in_chinese_with_the_place(tmp_path: Path) -> None:

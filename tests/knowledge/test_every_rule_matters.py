@@ -1,0 +1,146 @@
+"""Every rule matters: without it, and without its own examples, some outcome that is asserted elsewhere changes.
+
+May live here: taking rules out of the knowledge and judging again what rests on them. Outcomes are the cases of
+tests/cases, the healthy machines, the planning questions, and the examples of the other rules. An outcome in none of
+whose runs a rule fired cannot change without it, so only the others are judged again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import pytest
+from gpurules.engine.memory import WorkingMemory
+from gpurules.facts import Fact, Scalar
+from gpurules.knowledge.loader import Knowledge, load_knowledge
+from gpurules.pipeline import Inputs, gather
+from gpurules.reasoning.diagnosis import Diagnosis
+from gpurules.reasoning.examples import example_facts, run_examples
+from gpurules.reasoning.selection import Selection
+from gpurules.reasoning.session import Engine, Session, native_engine
+
+from .. import judging
+from ..planning.test_questions import QUESTIONS
+from ..test_machines import MACHINES, VERDICTS
+
+KNOWLEDGE = load_knowledge()
+# Rules for which no outcome can be told apart in these forms, each with the test that fails without it.
+ELSEWHERE: dict[str, str] = {}
+
+
+class Watched:
+    """An engine that notes the rule files whose rules fired in any of its runs."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.fired: set[str] = set()
+
+    def run(self, rows: Iterable[tuple[str, Mapping[str, Scalar]]]) -> WorkingMemory:
+        memory = self.engine.run(rows)
+        self.fired |= {r.group for r in KNOWLEDGE.ir if r.group not in self.fired and memory.firings(r.id)}
+        return memory
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Something asserted: `wrong(knowledge, engine)` tells whether it does not hold."""
+
+    name: str
+    wrong: Callable[[Knowledge, Engine], bool]
+
+
+def reported(facts: Iterable[Fact], judge: Callable[[dict[str, Any]], bool], known: Knowledge, engine: Engine) -> bool:
+    report = Diagnosis(Session(known, facts, engine), "en").report()
+    return not judge(json.loads(report.to_json()))
+
+
+def recommended(facts: Iterable[Fact], expect: dict[str, Any], known: Knowledge, engine: Engine) -> bool:
+    result = Selection(Session(known, facts, engine), "en").result()
+    return bool(judging.recommend_faults(json.loads(result.to_json()), expect))
+
+
+def of_inputs(name: str, inputs: Inputs, judge: Callable[[dict[str, Any]], bool]) -> Outcome:
+    return Outcome(name, partial(reported, gather(inputs, KNOWLEDGE).facts, judge))
+
+
+def cases() -> Iterator[Outcome]:
+    for path in judging.CASES:
+        loaded = judging.case(path)
+        expect = loaded["expect"]
+        yield of_inputs(path.name, judging.inputs(loaded["input"]), lambda r, e=expect: not judging.faults(r, e))
+        if "recommend" in expect:
+            facts = gather(judging.inputs(loaded["input"]), KNOWLEDGE).facts
+            yield Outcome(f"{path.name}: recommend", partial(recommended, facts, expect["recommend"]))
+
+
+def machines() -> Iterator[Outcome]:
+    for name, verdict in VERDICTS.items():
+        inputs = Inputs(reports=[(name, (MACHINES / f"{name}.txt").read_bytes())])
+        yield of_inputs(name, inputs, lambda r, v=verdict: r["verdict"] == v and not r["fixes"])
+
+
+def planned(report: dict[str, Any], cause: str, verdict: str, numbers: dict[str, tuple[float, float]]) -> bool:
+    plan = report.get("plan") or {}
+    return (
+        [f["cause"] for f in report["findings"]] == [cause]
+        and plan.get("verdict") == verdict
+        and all(low <= plan["numbers"].get(name, low - 1) <= high for name, (low, high) in numbers.items())
+    )
+
+
+def plans() -> Iterator[Outcome]:
+    for question, cause, verdict, numbers in QUESTIONS:
+        judge = partial(planned, cause=cause, verdict=verdict, numbers=numbers)
+        yield of_inputs(question, Inputs(question=question), judge)
+
+
+def example_fails(rule: str, known: Knowledge, engine: Engine) -> bool:
+    return rule in known.rules and not all(result.ok for result in run_examples(known, [rule]))
+
+
+@cache
+def resting_on() -> dict[str, list[Outcome]]:
+    """The outcomes in whose runs a rule file fires, by the file, those of cases first."""
+    found: dict[str, list[Outcome]] = {rule: [] for rule in KNOWLEDGE.rules}
+    engine = native_engine(KNOWLEDGE)
+    for outcome in (*cases(), *machines(), *plans()):
+        watched = Watched(engine)
+        assert not outcome.wrong(KNOWLEDGE, watched), outcome.name
+        for rule in watched.fired & found.keys():
+            found[rule].append(outcome)
+    for rule, data in KNOWLEDGE.rules.items():
+        watched = Watched(engine)
+        for example in (e for examples in data["examples"].values() for e in examples):
+            Session(KNOWLEDGE, example_facts(KNOWLEDGE, example), watched)
+        for other in (watched.fired & found.keys()) - {rule}:
+            found[other].append(Outcome(f"examples of {rule}", partial(example_fails, rule)))
+    return found
+
+
+def without(rule: str) -> Knowledge:
+    return dataclasses.replace(
+        KNOWLEDGE,
+        rules={k: v for k, v in KNOWLEDGE.rules.items() if k != rule},
+        ir=tuple(r for r in KNOWLEDGE.ir if r.group != rule),
+    )
+
+
+def changed(rule: str) -> str | None:
+    """The name of an outcome that changes without the rule."""
+    known = without(rule)
+    engine = native_engine(known)
+    return next((outcome.name for outcome in resting_on()[rule] if outcome.wrong(known, engine)), None)
+
+
+AREAS = sorted({data["area"] for data in KNOWLEDGE.rules.values()})
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_without_a_rule_some_outcome_changes(area: str) -> None:
+    rules = [rule for rule, data in KNOWLEDGE.rules.items() if data["area"] == area]
+    assert [rule for rule in rules if changed(rule) is None and rule not in ELSEWHERE] == []
