@@ -167,7 +167,7 @@ def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowle
 
 def _asked(prose: Sequence[Passage], name: str, knowledge: Knowledge) -> list[Fact]:
     """What a question adds to its statements: the models that it names, and that it is one."""
-    from .reasoning.planning import models_of
+    from .reasoning.plannames import models_of
 
     origin = (Provenance("user", name, prose[0].line, "question"),)
     models = models_of("\n".join(passage.text for passage in prose), knowledge)
