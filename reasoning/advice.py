@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from ..facts import Fact
 from ..knowledge.loader import Knowledge
@@ -42,15 +43,16 @@ def advise(
             chosen.append((2, key))
     faults = any(knowledge.causes.get(c, {}).get("severity") != "info" for c in causes)
     best = sorted(chosen, key=lambda c: c[0])[: MAX_BESIDE_FAULTS if faults else MAX_ADVICE]
-    return tuple(
-        Advice(
-            id=key,
-            text=Words(lang)("advice.here", text=text, reason=due[key]) if key in due else text,
-            sources=tuple(entry["sources"]) or None,
-            sample=entry.get("sample"),
-        )
-        for key, entry in ((key, knowledge.advice[key]) for _, key in best)
-        for text in (entry["text"][lang],)
+    return tuple(_advice(key, knowledge.advice[key], due.get(key), lang) for _, key in best)
+
+
+def _advice(key: str, entry: Mapping[str, Any], reason: str | None, lang: Lang) -> Advice:
+    text = entry["text"][lang]
+    return Advice(
+        id=key,
+        text=text if reason is None else Words(lang)("advice.here", text=text, reason=reason),
+        sources=tuple(entry["sources"]) or None,
+        sample=entry.get("sample"),
     )
 
 

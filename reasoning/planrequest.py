@@ -80,9 +80,9 @@ def number_in(text: str | None) -> float | None:
     return value if 0 < value < 1e5 else None
 
 
-def _numbers(facts: Iterable[Fact], said: Iterable[Fact]) -> dict[str, int]:
+def _numbers(facts: Sequence[Fact], said: Iterable[Fact]) -> dict[str, int]:
     numbers = {str(f.fields["kind"]): int(f.fields["number"]) for f in said if "number" in f.fields}
-    for name, number in _seen(list(facts)):
+    for name, number in _seen(facts):
         numbers.setdefault(name, number)
     return numbers
 

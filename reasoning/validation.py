@@ -58,25 +58,26 @@ def predictions(session: Session, device: str, lang: Lang) -> dict[str, Predicti
 
 
 def compared(
-    outcomes: Sequence[tuple[Fact, float, Mapping[str, Any]]], predicted: Mapping[str, Prediction], lang: Lang
+    outcomes: Sequence[tuple[Fact, str, float, Mapping[str, Any]]], predicted: Mapping[str, Prediction], lang: Lang
 ) -> list[CheckRow]:
-    """The rows of the checks. outcomes: the fact of each with its seconds and what it measured."""
+    """The rows of the checks. outcomes: the fact of each with the detail in words, its seconds
+    and what it measured."""
     words = Words(lang)
     return [
-        _row(fact, seconds, measured, predicted.get(str(fact.fields["check"])), words)
-        for fact, seconds, measured in outcomes
+        _row(fact, detail, seconds, measured, predicted.get(str(fact.fields["check"])), words)
+        for fact, detail, seconds, measured in outcomes
     ]
 
 
 def _row(
-    fact: Fact, seconds: float, measured: Mapping[str, Any], prediction: Prediction | None, words: Words
+    fact: Fact, detail: str, seconds: float, measured: Mapping[str, Any], prediction: Prediction | None, words: Words
 ) -> CheckRow:
     check, state = str(fact.fields["check"]), fact.fields["state"]
     told: dict[str, Any] = {
         "check": check,
         "title": words.named(f"validate.check.{check}", check),
         "observed": state,
-        "detail": fact.get("detail"),
+        "detail": detail or None,
         "value": fact.get("value"),
         "seconds": seconds,
         "measured": dict(measured) or None,

@@ -6,6 +6,7 @@ May live here: order and layout. Must not: wording, judgement.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from .drawing import Drawing, shown_in
 from .layout import Look, clean, display_width, fit, joined, pad, paint, wrap
@@ -24,6 +25,16 @@ def render_validation(
     look = look or Look()
     drawing = _ValidationDrawing(shown_in(result, look.encoding), Words(lang), look, detail)
     return fit(joined(drawing.lines()), look.encoding)
+
+
+def progress_line(check: str, outcome: Any, lang: Lang) -> str:
+    """That a check runs (no outcome yet), or how it ended. outcome: has `state` and `seconds`."""
+    words = Words(lang)
+    title = words(f"validate.check.{check}")
+    if outcome is None:
+        return words("validate.running", check=title)
+    state = words(f"validate.state.{outcome.state}")
+    return words("validate.ran", check=title, state=state, seconds=f"{outcome.seconds:.1f}")
 
 
 class _ValidationDrawing(Drawing):

@@ -49,7 +49,7 @@ def probe_os(machine: Machine) -> list[Fact]:
     """The operating system, kernel, C library and WSL."""
     if machine.system != "linux":
         return _other_system(machine)
-    release = machine.text("/proc/sys/kernel/osrelease")
+    release = _first_word(machine.text("/proc/sys/kernel/osrelease"))
     values = _os_release(machine)
     if release is None and not values:
         raise ProbeError("missing", "/proc/sys/kernel/osrelease and /etc/os-release")
@@ -133,6 +133,12 @@ def in_container(machine: Machine) -> bool | None:
 def is_wsl(machine: Machine) -> bool:
     """Whether this is a distribution (or container) inside WSL, where GPUs do not appear as PCI devices."""
     return _wsl_version(machine, machine.text("/proc/sys/kernel/osrelease") or "") is not None
+
+
+def _first_word(text: str | None) -> str | None:
+    """A name that stands alone in its file: the kernel's release."""
+    words = (text or "").split(maxsplit=1)
+    return words[0] if words else None
 
 
 def _wsl_version(machine: Machine, release: str) -> int | None:
