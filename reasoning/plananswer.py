@@ -48,7 +48,9 @@ def plan_of(session: Session, lang: Lang) -> Plan | None:
         numbers=numbers,
         ranges=ranges,
         claims=tuple(sorted({str(row["claim"]) for row in _rows(session, "plan_claim")})),
-        reasons=tuple([*_parts(estimates, words), *_said(session, lang), *_assumed(request, words)][:_MAX_REASONS]),
+        reasons=tuple(
+            [*_parts(estimates, words), *_said(session, choices, lang), *_assumed(request, words)][:_MAX_REASONS]
+        ),
     )
 
 
@@ -149,10 +151,11 @@ def _parts(estimates: Sequence[_Row], words: Words) -> list[Reason]:
     return list(reasons.values())
 
 
-def _said(session: Session, lang: Lang) -> list[Reason]:
-    """The sentences of the rules that compare options."""
+def _said(session: Session, choices: Sequence[str], lang: Lang) -> list[Reason]:
+    """Why the first choice is ahead of the others, the nearest first: the sentences of the rules that compare them."""
     found: dict[str, Reason] = {}
-    for row in session.memory.of_type("plan_beats"):
+    rows = [row for row in session.memory.of_type("plan_beats") if session.fields(row)["winner"] in choices[:1]]
+    for row in sorted(rows, key=lambda row: choices.index(str(session.fields(row)["loser"]))):
         firing = session.because(row)
         if firing is not None:
             text = session.rule_text(firing.rule, "because", session.bindings(firing), lang)
