@@ -5,7 +5,6 @@ May live here: the options of these commands, choosing a renderer, exit codes. M
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,20 +112,22 @@ def recommend(
 @input_options
 @question_option
 @option("--model", metavar="NAME")
-@option("--params-b", metavar="N", type=click.FloatRange(0.001, 99_999))
+@option("--params-b", "model_params_b", metavar="N", type=click.FloatRange(0.001, 99_999))
 @option("--method", type=click.Choice(["full", "lora", "qlora", "pretrain", "inference"]))
-@option("--precision", type=click.Choice(["mixed", "fp32", "pure-bf16", "int8", "int4"]))
-@option("--batch", metavar="N", type=click.IntRange(1, 100_000))
-@option("--seq", metavar="N", type=click.IntRange(1, 10_000_000))
+@option("--precision", "dtype", type=click.Choice(["mixed", "fp32", "pure-bf16", "int8", "int4"]))
+@option("--batch", "batch_size", metavar="N", type=click.IntRange(1, 100_000))
+@option("--seq", "context_length", metavar="N", type=click.IntRange(1, 10_000_000))
 @option("--optimizer", type=click.Choice(["adamw", "adamw8bit", "sgd", "adafactor", "lion"]))
 @option("--shard", type=click.Choice(["full", "none"]))
+@option("--offload", type=click.Choice(["cpu"]))
+@option("--checkpointing", type=click.Choice(["yes", "no"]))
 @option("--gpu", "gpus", multiple=True, metavar="CARDS")
 @option("--option", "options", multiple=True, metavar="CARD")
 @option("--budget", metavar="N", type=click.IntRange(1, 99_999_999))
 @option("--currency", type=click.Choice(["USD", "CNY"]), default="USD", show_default=True)
-@option("--use", metavar="TEXT")
+@option("--use", "task", metavar="TEXT")
 @option("--psu-w", metavar="N", type=click.IntRange(1, 100_000))
-@option("--cores", metavar="N", type=click.IntRange(1, 4096))
+@option("--cores", "cpu_cores", metavar="N", type=click.IntRange(1, 4096))
 @option("--probe/--no-probe", default=False)
 @no_save_option
 @common_options
@@ -150,35 +151,18 @@ def plan(
     from ..report.text import render_text
 
     inputs = inputs_of(common, reports, facts, question=question, probe=probe)
-    report = pipeline.plan(inputs, _wishes(wishes, options), gpus)
+    report = pipeline.plan(inputs, {**wishes, "options": ", ".join(options) or None}, gpus)
     if not no_save:
         save(report, common)
     emit_document(report, render_text, common)
     context.exit(int(report.plan is None or report.plan.verdict != "yes"))
 
 
-# What the options of `plan` are called as goals, and the words that the phrase catalog knows for their values.
-_WISHES = {"params_b": "model_params_b", "precision": "dtype", "batch": "batch_size", "seq": "context_length",
-           "use": "task", "cores": "cpu_cores"}  # fmt: skip
-_IN_WORDS = {"full": "full fine-tuning", "mixed": "mixed precision", "pure-bf16": "pure bf16", "none": "ddp",
-             "adamw8bit": "adamw_8bit"}  # fmt: skip
-
-
-def _wishes(values: dict[str, Any], options: Sequence[str]) -> dict[str, str]:
-    """The options of `plan` as goals."""
-    given = {name: value for name, value in values.items() if value is not None}
-    if "budget" not in given:
-        given.pop("currency", None)
-    if given.get("shard") == "full":
-        given["shard"] = "fsdp"
-    wishes = {_WISHES.get(name, name): _IN_WORDS.get(str(value), str(value)) for name, value in given.items()}
-    return wishes | ({"options": ", ".join(options)} if options else {})
-
-
 @click.command(cls=Command)
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @input_options
 @probe_option
+@python_option
 @common_options
 @click.pass_context
 def check(
@@ -188,12 +172,13 @@ def check(
     reports: tuple[str, ...],
     facts: tuple[str, ...],
     probe: bool | None,
+    python: str | None,
     common: Common,
 ) -> None:
     """`gpurules check`."""
     from .. import pipeline
     from ..report.text import render_text
 
-    report = pipeline.check(inputs_of(common, reports, facts, probe=probe), path)
+    report = pipeline.check(inputs_of(common, reports, facts, probe=probe, python=python), path)
     emit_document(report, render_text, common)
     context.exit(report.exit_status("error"))

@@ -106,13 +106,15 @@ class Phrases:
         return [_statement(said, origin) for said in self.said(text)]
 
 
-def read_question(text: str, phrases: Phrases, names: GpuFinder, source: str = "question") -> list[Fact]:
+def read_question(
+    text: str, phrases: Phrases, names: GpuFinder, source: str = "question", line: int | None = None
+) -> list[Fact]:
     """The statements of a question, and a `gpu_mentioned` statement for each product that it names.
 
     A product that a question names need not be in the machine, so no `gpu` fact is made of it.
     """
-    origin = Provenance("user", source, None, "question")
-    facts = phrases.match(text, source)
+    origin = Provenance("user", source, line, "question")
+    facts = phrases.match(text, source, line)
     mentioned: dict[str, int] = {}
     for sentence in _sentences(text[:MAX_TEXT]):
         for product, count in names.find_all(with_lines(sentence, names)):

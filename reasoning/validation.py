@@ -7,7 +7,7 @@ running checks, layout.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..facts import Fact
@@ -28,6 +28,7 @@ class Prediction:
     value: str | None
     rule: str
     because: str
+    peak_max_mib: int | None = None
 
 
 def predictions(session: Session, device: str, lang: Lang) -> dict[str, Prediction]:
@@ -44,7 +45,16 @@ def predictions(session: Session, device: str, lang: Lang) -> dict[str, Predicti
         found.setdefault(str(fields["check"]), []).append(
             Prediction(expected, value, rule.group if rule else firing.rule, text)
         )
-    return {check: said[0] for check, said in found.items() if len({p.expected for p in said}) == 1}
+    memory = {
+        str(fields["check"]): int(fields["peak_max_mib"])
+        for fields in map(session.fields, session.rows("memory_expected", device=device))
+    }
+    # The one that also says what is read tells more than the one that only says that it passes.
+    return {
+        check: replace(min(said, key=lambda p: p.value is None), peak_max_mib=memory.get(check))
+        for check, said in found.items()
+        if len({p.expected for p in said}) == 1 and len({p.value for p in said} - {None}) <= 1
+    }
 
 
 def compared(
@@ -79,15 +89,19 @@ def _row(
             "predicted_value": prediction.value,
             "because": prediction.because,
             "rule": prediction.rule,
-            "agrees": _agrees(state, fact.get("value"), prediction),
+            "predicted_mib": prediction.peak_max_mib,
+            "agrees": _agrees(fact, prediction),
         }
     return CheckRow(**told)
 
 
-def _agrees(state: object, value: object, prediction: Prediction) -> bool | None:
+def _agrees(fact: Fact, prediction: Prediction) -> bool | None:
+    state, value, peak = fact.fields["state"], fact.get("value"), fact.get("peak_mib")
     if state == "skipped":
         return None
     if (state == "passed") != (prediction.expected == "passed"):
+        return False
+    if peak is not None and prediction.peak_max_mib is not None and int(peak) > prediction.peak_max_mib:
         return False
     return value is None or prediction.value is None or value == prediction.value
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from .layout import Look, can_show, clean, columns, command_lines, display_width, fit, hang, paint, wrap
 from .messages import Words
-from .model import Fix, Reason, Step
+from .model import Fix, Reason, Report, Step
 
 LABEL = 10  # columns of a label with the space after it
 _WHERE = 28  # the widest column of places
@@ -141,3 +141,11 @@ class Drawing:
         """A heading and one dash an item."""
         lines = [line for item in items for line in hang(wrap(clean(item), self.width - 4), "  - ", 4)]
         return [self.words(key) + self.words("fix.colon"), *lines] if lines else []
+
+
+def advised(report: Report, words: Words) -> list[str]:
+    """The recommendations, each with the program that shows it."""
+    return [
+        words("advice.sample", text=advice.text, sample=advice.sample) if advice.sample else advice.text
+        for advice in report.recommendations
+    ]

@@ -74,6 +74,8 @@ def errata_lines(chosen: Sequence[str], found: ErrataFile, lang: Lang, width: in
         yield claim
         yield from _labelled(words("errata.says"), getattr(entry.says, lang), width)
         yield from _labelled(words("errata.right"), getattr(entry.right, lang), width)
+        if entry.sample:
+            yield from _labelled(words("errata.sample"), entry.sample, width)
         for source in entry.sources:
             page = found.sources[source]
             told = page.url if page.opened else words("errata.named", url=page.url)
@@ -93,6 +95,7 @@ def errata_document(chosen: Sequence[str], found: ErrataFile, lang: Lang) -> dic
                 "says": getattr(found.errata[claim].says, lang),
                 "right": getattr(found.errata[claim].right, lang),
                 "sources": [found.sources[s].model_dump() for s in found.errata[claim].sources],
+                **({"sample": found.errata[claim].sample} if found.errata[claim].sample else {}),
             }
             for claim in chosen
         ],

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from .citing import with_remark
-from .drawing import LABEL, Drawing, actions, is_posix, mirror_steps, shown_in
+from .drawing import LABEL, Drawing, actions, advised, is_posix, mirror_steps, shown_in
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
 from .model import (
@@ -64,7 +64,7 @@ class _ReportDrawing(Drawing):
                 self.counts(),
                 *(self.finding(f, number.get(id(f), 0)) for f in self.full),
                 self.unsettled(),
-                self.listing("recommendations", [advice.text for advice in self.report.recommendations]),
+                self.listing("recommendations", advised(self.report, self.words)),
                 self.questions(),
                 self.footer(),
             ]

@@ -46,7 +46,7 @@ class _ValidationDrawing(Drawing):
     def lines(self) -> list[str]:
         blocks = [self.verdict()]
         if self.detail != "verdict":
-            blocks.append(self.table())
+            blocks += [self.table(), self.share()]
         blocks.append(self.report())
         return [line for i, block in enumerate(b for b in blocks if b) for line in ([""] if i else []) + block]
 
@@ -81,12 +81,20 @@ class _ValidationDrawing(Drawing):
         told = [row.detail] if row.detail and (row.observed != "passed" or self.verbose) else []
         if row.agrees is False and row.predicted_value:
             told.append(self.words("validate.values", predicted=row.predicted_value, value=row.value or "?"))
+        if row.predicted_mib and row.measured and "peak_mib" in row.measured and (row.agrees is False or self.verbose):
+            peak = str(row.measured["peak_mib"])
+            told.append(self.words("validate.memory", predicted=str(row.predicted_mib), peak=peak))
         if row.because and (row.agrees is False or self.verbose):
             told.append(row.because)
         if self.verbose and row.measured:
             told.append(", ".join(f"{name} {value:.2g}" if isinstance(value, float) else f"{name} {value}"
                                   for name, value in row.measured.items()))  # fmt: skip
         return lines + ["      " + line for text in told for line in wrap(clean(text), self.width - 6)]
+
+    def share(self) -> list[str]:
+        """What the checks were allowed to use."""
+        told = self.words("validate.share", percent=f"{self.result.share:.0%}".rstrip("%"))
+        return [paint(line, "dim", self.look) for line in wrap(told, self.width)]
 
     def report(self) -> list[str]:
         """What to do about a disagreement."""

@@ -27,6 +27,7 @@ SAME = {
     "field.tdp_w",
     "help.rules.new.examples",
     "help.what-if.examples",
+    "environment.torch",
     "input.durable",
     "judged.gpu",
     "judged.torch",
@@ -38,6 +39,7 @@ SAME = {
 # Ids that are completed with a value of the report or of the input.
 FAMILIES = (
     "coverage.verdict.",
+    "environment.by.",
     "explain.op.",
     "fault.what.",
     "field.",

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,8 @@ RANKS_ON_CPU = 2
 MAX_RANKS = 8
 ROUNDINGS = 32  # how many units in the last place a result may be off
 MIB = 1 << 20
+# What NCCL says of each channel: "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM".
+TRANSPORT = re.compile(r"\bvia (P2P|SHM|NET)/")
 
 
 class Told(Exception):
@@ -254,7 +257,8 @@ def topology(given: Given) -> dict[str, Any]:
     odd = sorted((a, b) for a, b in direct if (b, a) not in direct)
     if odd:
         raise Wrong("one_way", a=odd[0][0], b=odd[0][1])
-    return {"pairs": len(pairs), "direct": len(direct)}
+    value = "none" if not direct else "all" if len(direct) == len(pairs) else "some"
+    return {"value": value, "pairs": len(pairs), "direct": len(direct)}
 
 
 def all_reduce(given: Given) -> dict[str, Any]:
@@ -269,12 +273,13 @@ def ranks(given: Given, world: int, backend: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
         more = {"world": world, "backend": backend, "meeting": meeting}
+        talking = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT"} if backend == "nccl" else {}
         # In the process group of this child, so that its limits hold for them too.
         started = [
             subprocess.Popen(
                 [sys.executable, "-B", "-W", "ignore", os.path.abspath(__file__),
                  json.dumps({**given.order, **more, "rank": rank})],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={**os.environ, **talking},
             )
             for rank in range(world)
         ]  # fmt: skip
@@ -284,7 +289,13 @@ def ranks(given: Given, world: int, backend: str) -> dict[str, Any]:
         record = json.loads(lines[-1]) if lines else said_by(Wrong("ended", code=process.returncode))
         if record["state"] != "passed":
             raise Wrong("rank", rank=rank, detail=record)
-    return {"ranks": world, "backend": backend}
+    used = transports(said)
+    return {"ranks": world, "backend": backend, **({"value": used} if used else {})}
+
+
+def transports(logs: list[str]) -> str:
+    """The transports of the channels that NCCL's logs name: `P2P`, `NET SHM`; empty where they name none."""
+    return " ".join(sorted({found for text in logs for found in TRANSPORT.findall(text)}))
 
 
 def rank_work(given: Given) -> dict[str, Any]:
@@ -350,11 +361,39 @@ def said_by(reason: Told) -> dict[str, Any]:
     return {"state": "skipped" if isinstance(reason, Skip) else "failed", "said": reason.said, "values": reason.values}
 
 
+def resident_mib() -> int | None:
+    """The most main memory that this process has had; None where the system does not tell."""
+    try:
+        resource: Any = importlib.import_module("resource")
+    except ImportError:
+        return None
+    most: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most // (MIB if sys.platform == "darwin" else 1024)
+
+
+def measuring(given: Given, work: Callable[[Given], dict[str, Any]]) -> dict[str, Any]:
+    """What the work measured, with the most memory of the device that it held beside torch itself."""
+    torch = given.torch
+    before = resident_mib()
+    measured = work(given)
+    if given.cuda:
+        peak = -(-torch.cuda.max_memory_allocated(given.device) // MIB)
+    else:
+        after = resident_mib()
+        peak = None if before is None or after is None else after - before
+    return measured if peak is None else {**measured, "peak_mib": peak}
+
+
 def result(order: dict[str, Any]) -> dict[str, Any]:
     """The record of a check."""
     try:
-        work = rank_work if "rank" in order else WORK[order["work"]]
-        measured = work(Given(order))
+        given = Given(order)
+        if "rank" in order:
+            measured = rank_work(given)
+        elif order["measured"]:
+            measured = measuring(given, WORK[order["work"]])
+        else:
+            measured = WORK[order["work"]](given)
     except Told as reason:
         return said_by(reason)
     except Exception as error:

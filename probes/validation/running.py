@@ -79,6 +79,8 @@ class Outcome:
         }
         fields |= {"detail": detail} if (detail := str(self.detail)[:_MAX_DETAIL]) else {}
         fields |= {"value": self.value} if self.value else {}
+        peak = (self.measured or {}).get("peak_mib")
+        fields |= {"peak_mib": peak} if isinstance(peak, int) else {}
         return Fact("validation_check", fields, (Provenance("probe", PROBE, reader=self.check.name),))
 
 
@@ -135,6 +137,7 @@ def _run(
 ) -> Outcome:
     host_mib = int(psutil.virtual_memory().available * share) >> 20
     order = {"work": check.work, "dtype": check.dtype, "device": str(device), "share": share, "host_mib": host_mib}
+    order["measured"] = check.tensors_mib is not None
     begun = time.monotonic()
     # Files instead of pipes: a child that prints without end can neither block nor fill our memory.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 from gpurules.probes.validation import CHECKS, Budget, Check, Device, Outcome, planned, run_checks
+from gpurules.probes.validation._child import transports
 
 from .conftest import PASSING
 
@@ -77,6 +78,25 @@ def test_the_targets_of_a_build_are_read_in_the_order_of_the_catalog(stub: Stub)
     assert outcome.measured == {"ptx": "compute_120"}
 
 
+@pytest.mark.parametrize(
+    ("reaches", "value", "direct"),
+    [("True", "all", 6), ("False", "none", 0), ("a + b < 3", "some", 4)],
+)
+def test_how_many_devices_reach_one_another(stub: Stub, reaches: str, value: str, direct: int) -> None:
+    cuda = f"class cuda:\n    device_count = lambda: 3\n    can_device_access_peer = lambda a, b: {reaches}\n"
+    topology = next(check for check in CHECKS if check.name == "topology")
+    (outcome,) = run_checks([topology], Device("cuda"), sys.executable, environ=stub(cuda))
+    assert (outcome.state, outcome.value, outcome.measured) == ("passed", value, {"pairs": 6, "direct": direct})
+
+
+def test_the_transports_that_nccl_names() -> None:
+    logs = [
+        "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\nh:1:2 [0] NCCL INFO Connected all rings",
+        "h:1:3 [1] NCCL INFO Channel 00 : 1[1] -> 0[0] via SHM/direct/direct\nvia P2P",
+    ]
+    assert (transports(logs[:1]), transports(logs), transports(["via NETWORK/x"])) == ("P2P", "P2P SHM", "")
+
+
 def test_no_check_begins_without_time(stub: Stub) -> None:
     outcome = one(stub("time.sleep(60)"), KERNEL, Budget(0.5))
     assert (outcome.state, str(outcome.detail)) == ("skipped", "no time was left")
@@ -112,6 +132,9 @@ def test_an_interpreter_that_is_not_there(tmp_path: object) -> None:
 def test_the_facts_of_a_check() -> None:
     (fact,) = planned([KERNEL], Device("cuda", 1))
     assert fact.fields == {"check": "kernel", "needs": "kernel", "device": "cuda", "index": 1}
+    assert planned([Check("copy", "kernel", "copy", tensors_mib=16)], CPU)[0].fields["tensors_mib"] == 16
+    took = Outcome(KERNEL, CPU, "passed", measured={"peak_mib": 9, "error": 0.1}).fact()
+    assert took.fields == {"check": "kernel", "device": "cpu", "index": 0, "state": "passed", "peak_mib": 9}
     outcome = Outcome(KERNEL, Device("cuda", 1), "crashed", "SIGSEGV", 1.0, None, {"mib": 1})
     assert outcome.fact().fields == {
         "check": "kernel", "device": "cuda", "index": 1, "state": "crashed", "detail": "SIGSEGV",
