@@ -257,5 +257,16 @@ def _usage_fault(error: click.ClickException, lang: Lang) -> str | None:
         name = error.param.get_error_hint(error.ctx) if error.ctx else str(error.param.name)
         if isinstance(error, click.MissingParameter):
             return said("usage.missing", lang, {"name": name})
-        return said("usage.bad_value", lang, {"name": name, "text": error.message})
+        return said("usage.bad_value", lang, {"name": name, "text": _value_fault(error.param.type) or error.message})
     return None
+
+
+def _value_fault(kind: click.ParamType[Any]) -> Message | None:
+    """What a value must be, where its type says so; what a callback of ours says stays."""
+    if isinstance(kind, click.Choice):
+        return Message("usage.one_of", values=[*kind.choices])
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        return Message("usage.range", low=kind.min, high=kind.max)
+    if isinstance(kind, click.DateTime):
+        return Message("usage.date")
+    return Message("usage.path") if isinstance(kind, click.Path) else None
