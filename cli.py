@@ -16,6 +16,7 @@ import click
 
 from .commands import acting, explaining, judging, knowing, looking
 from .commands.helping import Group, complaint, help_without_command, language, option, wanted_lang
+from .commands.options import lang_option
 from .commands.output import complain
 from .messages import said
 
@@ -60,7 +61,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version)
-@option("--lang", type=click.Choice(["en", "zh"]), expose_value=False)
+@lang_option
 @click.pass_context
 def cli(context: click.Context) -> None:
     """`gpurules`."""

@@ -27,9 +27,9 @@ class Failure(click.ClickException):
 
     exit_code = 2
 
-    def __init__(self, message: Message) -> None:
-        super().__init__(str(message))
-        self.said = message
+    def __init__(self, told: Message | GpurulesError) -> None:
+        super().__init__(str(told))
+        self.told = told
 
 
 # --- the language -------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except GpurulesError as error:
-            raise Failure(error.message) from error
+            raise Failure(error) from error
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The line that shows what the command takes."""
@@ -241,7 +241,7 @@ def help_without_command(context: click.Context) -> None:
 def complaint(error: click.ClickException, lang: Lang) -> str:
     """What is wrong with the arguments or the input. Where click has only English words for it, they stay."""
     if isinstance(error, Failure):
-        return error.said.said(lang)
+        return error.told.said(lang)
     context = error.ctx if isinstance(error, click.UsageError) else None
     text = _usage_fault(error, lang) or error.format_message()
     return f"{text}\n{said('usage.try_help', lang, {'command': context.command_path})}" if context else text
@@ -257,5 +257,16 @@ def _usage_fault(error: click.ClickException, lang: Lang) -> str | None:
         name = error.param.get_error_hint(error.ctx) if error.ctx else str(error.param.name)
         if isinstance(error, click.MissingParameter):
             return said("usage.missing", lang, {"name": name})
-        return said("usage.bad_value", lang, {"name": name, "text": error.message})
+        return said("usage.bad_value", lang, {"name": name, "text": _value_fault(error.param.type) or error.message})
     return None
+
+
+def _value_fault(kind: click.ParamType[Any]) -> Message | None:
+    """What a value must be, where its type says so; what a callback of ours says stays."""
+    if isinstance(kind, click.Choice):
+        return Message("usage.one_of", values=[*kind.choices])
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        return Message("usage.range", low=kind.min, high=kind.max)
+    if isinstance(kind, click.DateTime):
+        return Message("usage.date")
+    return Message("usage.path") if isinstance(kind, click.Path) else None

@@ -11,11 +11,12 @@ import click
 
 from .helping import Command, Group, help_without_command, option
 from .inputs import read, shown
-from .options import FOLDER, Common, common_options
+from .options import FOLDER, Common, common_options, lang_option
 from .output import emit_json, emit_lines, look
 
 
 @click.group(cls=Group, invoke_without_command=True)
+@lang_option
 @click.pass_context
 def rules(context: click.Context) -> None:
     """`gpurules rules`."""

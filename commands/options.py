@@ -123,4 +123,5 @@ probe_option = option("--probe/--no-probe", default=None)
 python_option = option("--python", metavar="PATH")
 question_option = option("--question", metavar="TEXT")
 no_save_option = option("--no-save", is_flag=True)
+lang_option = option("--lang", type=click.Choice(["en", "zh"]), expose_value=False)  # of a group
 in_option = option("--in", "source", default="last", metavar="REPORT.json|last")
