@@ -77,7 +77,9 @@ def validation(
     seconds = time.monotonic() - begun
     session, report = judge([*facts, *own])
     rows = compared(
-        [(o.fact(), o.seconds, o.measured or {}) for o in outcomes], predictions(session, device.kind, lang), lang
+        [(o.fact(), o.detail.said(lang), o.seconds, o.measured or {}) for o in outcomes],
+        predictions(session, device.kind, lang),
+        lang,
     )
     found = findings(report, session)
     named = {fix for finding in found for fix in finding.fixes}

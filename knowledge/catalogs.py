@@ -521,7 +521,8 @@ def _read_model(sheet: _Sheet, group: Node, node: Node, names: Sequence[str], in
         if size is not None:
             variant = f"{product} {size}GB"
             sheet.names.append(GpuName(variant, tuple(f"{alias} {size}GB" for alias in aliases)))
-            sheet.add("gpu_model", _with_mib(fields | {"product": variant, "vram_gib": size}), origin, option)
+            own = {name: value for name, value in fields.items() if name != "usual"}
+            sheet.add("gpu_model", _with_mib(own | {"product": variant, "vram_gib": size}), origin, option)
     for item in sheet.words(node.get("pci"), "pci"):
         vendor = _PCI_VENDORS.get(str(fields["vendor"]))
         if vendor is None or not _PCI.match(item.text):
@@ -621,6 +622,8 @@ def _check_model(sheet: _Sheet, node: Node, fields: Mapping[str, Scalar]) -> Non
     given = [name for name in shape if name in fields]
     if "kind" not in fields:
         sheet.fault(node, "kind", Message("fault.missing"))
+    if fields.get("kind") == "vision" and len(given) == len(shape) and "tokens" not in fields:
+        sheet.fault(node, "tokens", Message("fault.image_tokens"))
     if fields.get("kind") == "decoder" and len(given) < len(shape):
         sheet.fault(node, next(n for n in shape if n not in fields), Message("fault.decoder_shape"))
     elif len(given) == len(shape) and fields.get("kind") == "decoder" and "active_m" not in fields:
@@ -761,8 +764,12 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "driver_branches": _plain("driver_branch", ("branch", "supported", "cuda_max")),
     "architectures": _plain("architecture", ("sm", "first_cuda")),
     "gfx_targets": _plain("gfx_target", ("gfx", "integrated")),
+    "pci_chips": _plain("pci_chip", ("chip",)),
     "torch_builds": _read_torch_builds,
     "gpus": _read_gpus,
+    "model_kinds": _plain("model_kind", ("kind", "images", "every_token", "checkpointed", "adapters")),
+    "methods": _plain("plan_method", ("method", "training")),
+    "images": _plain("image_release", ("repository", "release", "torch", "cuda")),
     "mirrors": _plain("mirror", ("name", "title", "base", "how")),
     "models": _read_models,
     "nvml_codes": _plain("nvml_code", ("code", "name", "meaning_en", "meaning_zh", "at_start", "on_call")),

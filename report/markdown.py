@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote, urlsplit
 
 from .citing import remark
-from .drawing import steps_here
+from .drawing import advised, steps_here
 from .layout import clean, clean_lines
 from .messages import Words
 from .model import Finding, Fix, Lang, NotChecked, Question, Reason, Report, Step
@@ -127,7 +127,7 @@ class _Document:
         if self.report.questions:
             yield self.questions(self.report.questions[: 1 if self.report.verdict == "unknown" else 2])
         if self.report.recommendations:
-            yield self.listing("recommendations", [advice.text for advice in self.report.recommendations])
+            yield self.listing("recommendations", advised(self.report, self.words))
         if self.report.not_checked:
             yield self.not_checked(self.report.not_checked[:_NOT_CHECKED])
         if self.report.notes:

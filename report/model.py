@@ -208,6 +208,7 @@ class Advice(_Model):
     text: str
     where: str | None = None
     sources: tuple[str, ...] | None = None
+    sample: str | None = Field(default=None, description="a program of this repository that shows it")
 
 
 class ProvenanceView(_Model):
