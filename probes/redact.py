@@ -185,7 +185,23 @@ def _redacted(fact: Fact, redactor: _Redactor) -> Fact:
 
 # Fields that hold versions, which look like addresses: cuDNN 9.1.0.70.
 _VERSION_FIELDS = frozenset(
-    {"version", "cuda", "cuda_max", "cudnn", "release", "torch", "built_for", "distro_version", "windows_build", "hip"}
+    {
+        "at_least",
+        "below",
+        "built_for",
+        "cuda",
+        "cuda_max",
+        "cudnn",
+        "distro_version",
+        "hip",
+        "kernel",
+        "l4t",
+        "release",
+        "torch",
+        "version",
+        "wanted",
+        "windows_build",
+    }
 )
 
 

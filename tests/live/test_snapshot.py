@@ -28,6 +28,8 @@ FILES: dict[str, str | Path] = {
     "var/lib/dkms/nvidia/570.133.07/source": "",
     "lib/modules/6.8.0-52-generic/modules.dep": "",
 }
+PROFILES = Path(__file__).parents[1] / "fakes" / "profiles"
+MACHINES = Path(__file__).parents[1] / "machines"
 ERROR = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
 
 
@@ -39,7 +41,7 @@ def conclusions(inputs: pipeline.Inputs) -> object:
 
 @pytest.mark.parametrize("render", [snapshot_yaml, snapshot_json])
 @pytest.mark.parametrize("redact", [True, False])
-@pytest.mark.parametrize("profile", ["rtx3060", "eight_h100", "none"])
+@pytest.mark.parametrize("profile", sorted(path.stem for path in PROFILES.glob("*.env")))
 def test_replay_concludes_the_same(
     build: Build,
     nvml_environ: Callable[..., dict[str, str]],
@@ -55,6 +57,15 @@ def test_replay_concludes_the_same(
     replayed = pipeline.Inputs(facts=[("snapshot.yaml", saved.encode())], reports=report)
     assert conclusions(live) == conclusions(replayed)
     assert ("node7" in saved) is not redact
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in MACHINES.glob("*.txt")))
+def test_a_pasted_machine_read_back_from_its_facts(name: str) -> None:
+    """The facts of a report, written as a facts file, lead to the same conclusions as the report."""
+    inputs = pipeline.Inputs(reports=[(f"{name}.txt", (MACHINES / f"{name}.txt").read_bytes())])
+    facts = [{fact.type: dict(fact.fields)} for fact in pipeline.read(inputs)]
+    saved = yaml.safe_dump({"facts": facts}, allow_unicode=True)
+    assert conclusions(inputs) == conclusions(pipeline.Inputs(facts=[("facts.yaml", saved.encode())]))
 
 
 def test_raw_outputs_are_kept_without_names(build: Build) -> None:
