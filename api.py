@@ -316,7 +316,7 @@ class Session:
     def _reply(self, text: str) -> str:
         reply = _text("answer", text)
         if self._max_bytes is not None and len(reply.encode()) > self._max_bytes:
-            raise InputTooLarge(f"the answer has {len(reply.encode())} bytes, the limit is {self._max_bytes}")
+            raise InputTooLarge("input.answer_too_large", n=len(reply.encode()), limit=self._max_bytes)
         return reply
 
 

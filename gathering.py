@@ -7,9 +7,11 @@ phrases or aliases (readers and knowledge), rules, rendering.
 from __future__ import annotations
 
 import functools
+import os
+import platform
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -24,6 +26,7 @@ from .probes.readers.signatures import Signatures
 from .report.model import Recognised
 
 if TYPE_CHECKING:
+    from .probes.readers.prose import Passage
     from .report.model import Lang
 
 Tick = Callable[[], None]
@@ -36,6 +39,12 @@ _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
 _MAX_PROSE = 2_000
 _PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
+# What is installed, and which of its domains were looked at.
+_INSTALLED = ("torch", "package", "arch_list", "torch_target", "python_environment", "vllm")
+_INSTALLED_DOMAINS = ("torch", "packages", "arch_list", "python_environments")
+_TARGET = (("os", "family", "system"), ("os", "machine", "machine"), ("python", "version", "python"))
+# How much of a text is looked through for the names of its people and machines.
+_MAX_NAMES_IN = 1 << 18
 # Threads that come first together wait for one of them to load and compile what all will share.
 _LOADING = threading.Lock()
 
@@ -119,7 +128,25 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
         )
     if inputs.max_facts is not None and len(facts) > inputs.max_facts:
         raise InputTooLarge("input.too_many_facts", n=len(facts), limit=inputs.max_facts)
-    return Gathered(tuple(facts), tuple(recognised))
+    return _without_private(inputs, facts, recognised)
+
+
+def _without_private(inputs: Inputs, facts: Sequence[Fact], recognised: Sequence[Recognised]) -> Gathered:
+    """What was gathered without names, addresses, serials and secrets, before anything is concluded or shown."""
+    from .probes.redact import redact_input
+
+    texts = [text for seen in recognised for text in (seen.source, *(seen.not_understood or ()))]
+    raw = [data[:_MAX_NAMES_IN].decode("utf-8", "replace") for _, data in (*inputs.reports, *inputs.facts)]
+    host = platform.node() if inputs.probe else ""
+    clean, said = redact_input(facts, texts, [*raw, inputs.question or ""], os.path.expanduser("~"), host)
+    left = iter(said)
+    shown = []
+    for seen in recognised:
+        changes: dict[str, Any] = {"source": next(left)}
+        if seen.not_understood:
+            changes["not_understood"] = tuple(next(left) for _ in seen.not_understood)
+        shown.append(seen.model_copy(update=changes))
+    return Gathered(tuple(clean), tuple(shown))
 
 
 def _known(knowledge: Knowledge, fact: Fact) -> Fact:
@@ -138,9 +165,38 @@ def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[l
     reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
         raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
-    return list(reading.facts), Recognised(
-        source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None
-    )
+    facts = [*reading.facts, *_prose_facts(name, data, reading.facts, knowledge)]
+    layouts = (*reading.layouts, "prose") if len(facts) > len(reading.facts) else reading.layouts
+    return facts, Recognised(source=name, layouts=layouts, facts=len(facts), truncated=reading.truncated or None)
+
+
+def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
+    """What the author says around the outputs, or asks where there is no output at all.
+
+    Statements only: what somebody mentions, nobody measured.
+    """
+    from .knowledge.phrases import read_question
+    from .probes.readers.prose import passages
+
+    found: dict[tuple[object, object], Fact] = {}
+    prose = passages(data, {p.line for fact in read for p in fact.provenance if p.line is not None})
+    for passage in prose:
+        for fact in read_question(passage.text, knowledge.phrases, knowledge.names, name, passage.line):
+            found.setdefault((fact.fields["kind"], fact.fields.get("detail")), fact)
+    asked = [] if read or not found else _asked(prose, name, knowledge)
+    return [*found.values(), *asked]
+
+
+def _asked(prose: Sequence[Passage], name: str, knowledge: Knowledge) -> list[Fact]:
+    """What a question adds to its statements: the models that it names, and that it is one."""
+    from .reasoning.plannames import models_of
+
+    origin = (Provenance("user", name, prose[0].line, "question"),)
+    models = models_of("\n".join(passage.text for passage in prose), knowledge)
+    return [
+        *(Fact(f.type, f.fields, origin) for f in models),
+        Fact("statement", {"kind": "question_asked"}, origin),
+    ]
 
 
 def _facts_file(
@@ -233,3 +289,18 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
         if problem:
             raise InputError("input.file", file=option, reason=problem)
     return fact
+
+
+def of_environment(fact: Fact) -> bool:
+    """Whether a fact says what is installed in a Python environment."""
+    return fact.type in _INSTALLED or (fact.type == "coverage" and fact.fields.get("domain") in _INSTALLED_DOMAINS)
+
+
+def target_of_files(facts: Iterable[Fact]) -> dict[str, str]:
+    """The system, processor and Python that the facts name, for the conditions in files of a project."""
+    found: dict[str, str] = {}
+    for fact in facts:
+        for kind, field_, name in _TARGET:
+            if fact.type == kind and field_ in fact.fields:
+                found.setdefault(name, str(fact.fields[field_]))
+    return found

@@ -7,6 +7,7 @@ output, exit codes.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -15,11 +16,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import InputError, reason
 from .facts import Fact, Provenance
+from .gathering import (
+    Gathered,
+    card_facts,
+    gather,
+    knowledge_in,
+    of_environment,
+    reply_facts,
+    signatures_of,
+    target_of_files,
+)
 from .gathering import Inputs as Inputs  # noqa: PLC0414, the form that type checkers read as exported
-from .gathering import card_facts, gather, knowledge_in, reply_facts, signatures_of
 from .knowledge.loader import Knowledge
 from .messages import Message
 from .reasoning.engines import open_session
+from .reasoning.gaps import questions
 from .reasoning.session import Session
 from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest, Source
 
@@ -36,6 +47,8 @@ if TYPE_CHECKING:
     from .validating import Progress
 
 _R = TypeVar("_R", bound=Report)
+# The questions that matter to somebody who checks a project, those that decide it first.
+_OF_MACHINES = ("nvidia_smi", "gpu_model", "python_version")
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -44,7 +57,10 @@ _R = TypeVar("_R", bound=Report)
 def diagnose(inputs: Inputs) -> Report:
     """The main job: causes, fixes and reasons. Raises InputError."""
     knowledge = knowledge_in(inputs.knowledge)
-    gathered = gather(inputs, knowledge)
+    return _diagnosed(inputs, knowledge, gather(inputs, knowledge))
+
+
+def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Report:
     facts = [*gathered.facts, *(_checked_too(gathered.facts, inputs) if inputs.validate else ())]
     session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
@@ -84,9 +100,10 @@ def plan(inputs: Inputs, wishes: Mapping[str, object], cards: Sequence[str]) -> 
 
 def _with_unread(report: Report, question: str, knowledge: Knowledge) -> Report:
     """The report of a planning question with the names in it that no catalog has."""
+    from .probes.redact import redact_text
     from .reasoning.plannames import not_understood
 
-    left = tuple(not_understood(question, knowledge))
+    left = tuple(redact_text(name) for name in not_understood(question, knowledge))
     if not left:
         return report
     unread = Recognised(source="question", not_understood=left)
@@ -309,17 +326,41 @@ def check(inputs: Inputs, path: Path) -> Report:
     from .probes.project import project_files, read_project
 
     try:
-        project = read_project(project_files(path))
+        files = project_files(path)
     except OSError as error:
         raise InputError("input.file", file=error.filename, reason=reason(error)) from error
+    knowledge = knowledge_in(inputs.knowledge)
+    gathered = gather(inputs, knowledge)
+    # What is installed here now says nothing of what the files ask for.
+    machine = [fact for fact in gathered.facts if not of_environment(fact)]
+    project = read_project(files, **target_of_files(machine))
     if not project.read:
         unread = Message("input.project_unread", files=project.unread)
         why_none = unread if project.unread else Message("input.no_project")
         raise InputError("input.file", file=path.name or path, reason=why_none)
-    report = diagnose(replace(inputs, given=[*inputs.given, *project.facts]))
-    seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
+    told = Counter(place.source for fact in project.facts for place in fact.provenance)
+    seen = [Recognised(source=name, layouts=("project",), facts=told[name]) for name in project.read]
     seen += [Recognised(source=name, layouts=()) for name in project.unread]
-    return report.model_copy(update={"recognised": (*report.recognised, *seen)})
+    both = Gathered((*machine, *project.facts), (*gathered.recognised, *seen))
+    return _of_project(_diagnosed(inputs, knowledge, both), both, knowledge, inputs)
+
+
+def _of_project(report: Report, gathered: Gathered, knowledge: Knowledge, inputs: Inputs) -> Report:
+    """The report without what only matters to an environment: which torch is installed, what it says of itself."""
+    from .report.messages import Words
+
+    changed: dict[str, Any] = {
+        "not_checked": tuple(n for n in report.not_checked if n.id in _OF_MACHINES),
+        "questions": tuple(q for q in report.questions if q.id in _OF_MACHINES),
+        "notes": (*(report.notes or ()), Words(inputs.lang)("note.check_scope")),
+    }
+    if report.verdict == "unknown" and not report.findings:
+        session = open_session(knowledge, gathered.facts, inputs.engine, inputs.tick)[0]
+        changed["summary"] = _diagnosis(session, inputs.lang).project_summary()
+        changed["questions"] = tuple(
+            questions(session, (q for q in _OF_MACHINES if q in knowledge.questions), (), inputs.lang)
+        )
+    return report.model_copy(update=changed)
 
 
 def validate(
@@ -382,7 +423,7 @@ def rules_check(folder: Path | None, lang: Lang = "en") -> list[str]:
     return [p.said(lang) for p in check(folder) or Ledger(knowledge_in(folder), folder).faults()]
 
 
-def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
+def rules_test(folder: Path | None, ids: Sequence[str], lang: Lang = "en") -> list[RuleTest]:
     """Run the examples of the rules: of all, or of those named."""
     from .knowledge.problems import did_you_mean
     from .reasoning.examples import run_examples
@@ -391,7 +432,7 @@ def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
     for rule_id in ids:
         if rule_id not in knowledge.rules:
             raise InputError("input.no_rule", name=rule_id, hint=did_you_mean(rule_id, knowledge.rules))
-    return run_examples(knowledge, ids or sorted(knowledge.rules))
+    return run_examples(knowledge, ids or sorted(knowledge.rules), lang)
 
 
 def rules_coverage(
@@ -462,10 +503,11 @@ def _diagnosis(session: Session, lang: Lang) -> Diagnosis:
 
 def _advised(report: Report, session: Session, inputs: Inputs) -> Report:
     """The report with the advice that fits the question and the findings."""
-    from .reasoning.advice import advise
+    from .reasoning.advice import advise, due
 
     causes = {f.cause for f in report.findings}
-    found = advise(session.knowledge, inputs.question, session.facts, causes, inputs.lang)
+    called_for = due(session, inputs.lang)
+    found = advise(session.knowledge, inputs.question, session.facts, causes, called_for, inputs.lang)
     return report.model_copy(update={"recommendations": (*report.recommendations, *found)}) if found else report
 
 

@@ -34,14 +34,14 @@ _SAID_BY_ASKING = ("question_asked", "gpu_mentioned")
 # Derived types that reports are made of, whether or not a rule reads them too.
 _READ_BY_REPORTS = (
     "evidence", "symptom", "fix_offer", "fix_option", "pick", "strike", "driver_target", "wsl_known",
-    "plan_verdict", "plan_claim", "plan_beats",
+    "plan_verdict", "plan_claim", "plan_beats", "advice_due",
 )  # fmt: skip
 _SUPPORT = ("decisive", "strong", "weak")
 _UNKNOWN_KIND = Message("fault.source_kind")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _WIDE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff01-\uff5e]")
 # A Chinese text may be a name, a command or a quoted message throughout, but no sentence of another language.
-_QUOTED = re.compile(r"“[^”]*”|`[^`]*`")
+_QUOTED = re.compile(r"“[^”]*”|`[^`]*`|^gpurules .*", re.MULTILINE)
 _PROSE = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")
 # Somewhere it is tomorrow already.
 _AHEAD = timedelta(days=1)

@@ -99,13 +99,14 @@ class AdviceEntry(_Model):
     causes: tuple[Slug, ...] = ()
     statements: tuple[Slug, ...] = ()
     words: tuple[str, ...] = ()
+    by_rule: bool = Field(default=False, description="a rule concludes advice_due of it")
     sources: tuple[str, ...] = Field(min_length=1)
     sample: Sample | None = None
     guidance: tuple[ClaimId, ...] = ()
 
     @model_validator(mode="after")
     def _shown(self) -> AdviceEntry:
-        if not (self.causes or self.statements or self.words):
+        if not (self.causes or self.statements or self.words or self.by_rule):
             raise ValueError("advice_never_shown")
         return self
 
@@ -153,7 +154,10 @@ class Ledger:
 
     def faults(self, wanted: Iterable[str] | None = None) -> list[Problem]:
         """What is wrong with the files themselves; `wanted`: the claims that must be in the ledger."""
-        return [*self._unknown_claims(), *self._uncorrected(), *self._names(), *self._patterns(), *self._lost(wanted)]
+        return [
+            *self._unknown_claims(), *self._uncorrected(), *self._names(), *self._patterns(), *self._due(),
+            *self._lost(wanted),
+        ]  # fmt: skip
 
     def departures(self, rule: str) -> list[tuple[str, Erratum]]:
         """The corrected claims that a rule follows in place of what the guides say."""
@@ -224,6 +228,21 @@ class Ledger:
                 except re.error as error:
                     told = Message("fault.no_pattern", pattern=pattern, error=error)
                     yield Problem("advice.yaml", 0, key, told)
+
+    def _due(self) -> Iterator[Problem]:
+        """Advice that rules call for and that is not there, or the other way round."""
+        called = {
+            str(conclusion.fields["advice"]): rule.group
+            for rule in self.knowledge.ir
+            for conclusion in rule.conclusions
+            if conclusion.type == "advice_due"
+        }
+        ready = {key for key, entry in self.advice.advice.items() if entry.by_rule}
+        for key in sorted(called.keys() - ready):
+            told = Message("fault.no_advice", advice=key, rule=called[key], hint=did_you_mean(key, ready))
+            yield Problem("advice.yaml", 0, key, told)
+        for key in sorted(ready - called.keys()):
+            yield Problem("advice.yaml", 0, key, Message("fault.advice_not_called"))
 
     def _lost(self, wanted: Iterable[str] | None) -> Iterator[Problem]:
         for claim in wanted or ():

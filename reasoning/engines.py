@@ -6,13 +6,16 @@ May live here: choosing among the engines, comparing two. Must not: inference, w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..facts import Fact, Scalar
 from ..knowledge.loader import Knowledge
 from ..messages import Message
 from .session import Engine, Session, native_engine
+
+if TYPE_CHECKING:
+    from ..engine.durable import DurableError
 
 
 def open_session(
@@ -36,7 +39,7 @@ def _durable(knowledge: Knowledge) -> Engine:
     try:
         return _Guarded(DurableEngine(knowledge.ir, knowledge.static), DurableError)
     except (DurableUnavailable, DurableError) as error:
-        raise InputError("input.durable", reason=error) from error
+        raise InputError("input.durable", reason=error.message) from error
 
 
 class _Ticking:
@@ -54,7 +57,7 @@ class _Ticking:
 class _Guarded:
     """An engine whose own errors become input errors with one clear message."""
 
-    def __init__(self, engine: Any, error: type[Exception]) -> None:
+    def __init__(self, engine: Any, error: type[DurableError]) -> None:
         self.engine = engine
         self.error = error
 
@@ -62,7 +65,7 @@ class _Guarded:
         try:
             return self.engine.run(rows)
         except self.error as error:
-            raise InputError("input.durable", reason=error) from error
+            raise InputError("input.durable", reason=error.message) from error
 
 
 def _compare(native: Session, durable: Session) -> Message:

@@ -7,7 +7,7 @@ May live here: from statements, goals and facts to a `Request`. Must not: any fi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..facts import Fact, Scalar
@@ -80,12 +80,21 @@ def number_in(text: str | None) -> float | None:
     return value if 0 < value < 1e5 else None
 
 
-def _numbers(facts: Iterable[Fact], said: Iterable[Fact]) -> dict[str, int]:
+def _numbers(facts: Sequence[Fact], said: Iterable[Fact]) -> dict[str, int]:
     numbers = {str(f.fields["kind"]): int(f.fields["number"]) for f in said if "number" in f.fields}
+    for name, number in _seen(facts):
+        numbers.setdefault(name, number)
+    return numbers
+
+
+def _seen(facts: Sequence[Fact]) -> Iterator[tuple[str, int]]:
+    """Figures of the machine that nobody has to state: processor cores, and the supply where there is just one."""
     for fact in facts:
         if fact.type == "cpu" and "cores" in fact.fields:
-            numbers.setdefault("cpu_cores", int(fact.fields["cores"]))
-    return numbers
+            yield "cpu_cores", min(int(fact.fields["cores"]), int(fact.fields.get("usable", fact.fields["cores"])))
+    supplies = [f for f in facts if f.type == "power_supply" and f.fields.get("present") is not False]
+    if len(supplies) == 1 and "max_w" in supplies[0].fields:
+        yield "psu_w", int(supplies[0].fields["max_w"])
 
 
 def _about_trouble(facts: Sequence[Fact], kinds: set[str], knowledge: Knowledge) -> bool:
@@ -140,14 +149,30 @@ def _options(request: Request, facts: Iterable[Fact], knowledge: Knowledge, know
         return tuple(known.card(product, count) for product, count in found)
     here = any(f.type == "gpu" for f in facts)
     buying = bool({"asks_purchase", "asks_which_card"} & request.kinds)
-    if buying and not here and len(request.machine) > 1 and "wants_mixed_gpus" not in request.kinds:
-        return request.machine
+    comparing = "compares_cards" in request.kinds or (buying and "wants_mixed_gpus" not in request.kinds)
+    if not here and ((comparing and len(request.machine) > 1) or ("asks_worth" in request.kinds and request.machine)):
+        return _alike(request.machine, known)
     if (buying or request.budget) and not request.machine and (request.budget or request.model):
         amount, currency = request.budget or (10**9, "USD")
         unit = currency.lower()
-        affordable = [p for p, row in known.prices.items() if unit in row and int(row[unit]) <= amount]
-        return tuple(known.card(p, 1, {"price": known.prices[p][unit]}) for p in affordable)
+        prices = {p: int(row[unit]) for p, row in known.prices.items() if unit in row}
+        return tuple(
+            known.card(p, 1, {"price": price, **({"affordable": amount // price} if request.budget else {})})
+            for p, price in prices.items()
+            if price <= amount
+        )
     return ()
+
+
+def _alike(cards: Sequence[Card], known: Tables) -> tuple[Card, ...]:
+    """Cards to compare: where only the name of a line was said, the member with as much memory as another card has."""
+    sizes = {card.number("vram_mib") for card in cards}
+    return tuple(
+        next((known.card(p, card.count) for p, mib in known.members(card.product) if mib == size), card)
+        if card.assumed and (size := max((s for s in sizes if s), default=0)) != card.number("vram_mib")
+        else card
+        for card in cards
+    )
 
 
 # --- model and budget -------------------------------------------------------------------------------------------------

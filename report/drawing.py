@@ -64,6 +64,13 @@ def steps_here(steps: Sequence[Step], platform: str | None) -> list[Step]:
     return [step for step in steps if step.platform in ("any", platform)]
 
 
+def actions(fix: Fix, platform: str | None) -> list[Step]:
+    """The steps of a fix for a platform, with the first tool where several do the same."""
+    here = steps_here(fix.steps, platform)
+    tool = next((step.tool for step in here if step.tool), None)
+    return [step for step in here if step.tool in (None, tool)]
+
+
 def is_posix(platform: str | None, step_platform: str = "any") -> bool:
     """Whether a command is certainly for a POSIX shell."""
     known = platform if step_platform == "any" else step_platform

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from .citing import with_remark
-from .drawing import LABEL, Drawing, advised, is_posix, mirror_steps, shown_in, steps_here
+from .drawing import LABEL, Drawing, actions, advised, is_posix, mirror_steps, shown_in
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
 from .model import (
@@ -305,10 +305,7 @@ class _ReportDrawing(Drawing):
         return self.labelled("checked", [said])
 
     def steps(self, fix: Fix) -> list[Step]:
-        """The steps for this platform, with the first tool where several do the same."""
-        here = steps_here(fix.steps, self.platform)
-        tool = next((step.tool for step in here if step.tool), None)
-        return [step for step in here if step.tool in (None, tool)]
+        return actions(fix, self.platform)
 
     def other_tools(self, fix: Fix) -> list[str]:
         used = self.steps(fix)

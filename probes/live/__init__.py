@@ -46,6 +46,7 @@ __all__ = ["collect", "environments"]
 
 _SYSTEMS = {"Linux": "linux", "Windows": "windows", "Darwin": "macos"}
 _NVML_LIMIT_S = 4.0
+_SMI_LIMIT_S = 4.0
 _INTERPRETER_LIMIT_S = 10.0
 # What a child may use beyond its limit for being stopped and read.
 _MARGIN_S = 0.3
@@ -87,7 +88,7 @@ def collect(
     runner: Runner | None = None,
     python: str | None = None,
     environ: Mapping[str, str] | None = None,
-    limit_s: float = 7.0,
+    limit_s: float = 6.0,
     read: Callable[[str, str], None] | None = None,
     signatures: Signatures | None = None,
     cwd: Path | None = None,
@@ -177,7 +178,8 @@ def _nvidia(machine: Machine, limit_s: float) -> list[Fact]:
     facts = _guarded("nvml", nvml.probe_nvml, machine, min(_NVML_LIMIT_S, limit_s - _MARGIN_S))
     if not nvml.failed(facts):
         return facts
-    printed = _guarded("nvidia_smi", smi.probe_nvidia_smi, machine, end - time.monotonic() - _MARGIN_S)
+    left_s = end - time.monotonic() - _MARGIN_S
+    printed = _guarded("nvidia_smi", smi.probe_nvidia_smi, machine, min(_SMI_LIMIT_S, left_s))
     # What NVML said itself is better than what nvidia-smi prints of it.
     told = {fact.type for fact in facts} & {"nvml"}
     return facts + [fact for fact in printed if fact.type not in told]

@@ -106,9 +106,10 @@ class Reader:
         """Ask everything of one GPU."""
         handle, code = self.attempt(gpu, ("nvmlDeviceGetHandleByIndex", (gpu,), lambda _: True))
         if code == 0 and self.read_figures(gpu, handle):
-            self.handles[gpu] = handle
             self.read_processes(gpu, handle)
             self.read_links(gpu, handle)
+            # What is between GPUs is only asked of those that answered everything.
+            self.handles[gpu] = handle
         tell("done", gpu)
 
     def read_figures(self, gpu: int, handle: Any) -> bool:
@@ -212,9 +213,10 @@ class Reader:
         for link in range(MAX_LINKS):
             up, code = self.attempt(gpu, ("nvmlDeviceGetNvLinkState", (handle, link), labelled(link)))
             if code:
-                return
+                break
             if up:
                 self.read_link(gpu, handle, link)
+        tell("value", "links_read", gpu, True)
 
     def read_link(self, gpu: int, handle: Any, link: int) -> None:
         """Errors and far end of a link that is up."""

@@ -48,6 +48,7 @@ _GROUPS = (
     ("GetCount", "count"),
     ("System", "system"),
     ("NvLink", "nvlink"),
+    ("links_", "nvlink"),
     ("Fabric", "nvlink"),
     ("Mig", "mig"),
     ("mig_", "mig"),
@@ -68,6 +69,13 @@ _GROUPS = (
     ("Mode", "mode"),
     ("DriverModel", "mode"),
 )
+# The older forms of calls.
+OLDER = {
+    "nvmlDeviceGetCurrentClocksEventReasons": "nvmlDeviceGetCurrentClocksThrottleReasons",
+    "nvmlDeviceGetComputeRunningProcesses_v3": "nvmlDeviceGetComputeRunningProcesses_v2",
+    "nvmlDeviceGetGraphicsRunningProcesses_v3": "nvmlDeviceGetGraphicsRunningProcesses_v2",
+    "nvmlSystemGetCudaDriverVersion_v2": "nvmlSystemGetCudaDriverVersion",
+}
 # Functions that are called more than once for a GPU.
 REPEATED = frozenset(
     {"nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetNvLinkRemoteDeviceType",
@@ -194,9 +202,9 @@ def _gpu(values: Values) -> Fields:
 
 
 def _links(values: Values) -> Fields:
-    """The NVLinks in sum; a GPU without any gives nothing."""
+    """The NVLinks in sum; a GPU without any gives nothing, nor one whose links were not all read."""
     states = values.get("nvmlDeviceGetNvLinkState")
-    if not states:
+    if not states or "links_read" not in values:
         return {}
     down = [link for link, up in states if not up]
     fields: Fields = {"nvlinks_up": len(states) - len(down), "nvlinks_down": len(down)}

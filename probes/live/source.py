@@ -6,6 +6,7 @@ May live here: the probe's view of a machine, bounded reading, making facts. Mus
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _MAX_PIECES = 64
 _PIECE = 1 << 16
 _MAX_LINKS = 16
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 class ProbeError(Exception):
@@ -101,13 +103,17 @@ class Machine:
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file without outer white space and NULs; None where it cannot be read or is empty."""
+    """The text of a file without outer white space and NULs; None where it cannot be read or is empty.
+
+    What a terminal might obey is replaced: the text of a damaged file may become a fact.
+    """
     try:
         with path.open("rb", buffering=0) as file:
             data = b"".join(islice(iter(lambda: file.read(_PIECE), b""), _MAX_PIECES))
     except OSError:
         return None
-    return data.decode("utf-8", "replace").strip(" \t\r\n\0") or None
+    text = data.decode("utf-8", "replace").strip(" \t\r\n\0")
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text) or None
 
 
 def number(text: str | None) -> int | None:

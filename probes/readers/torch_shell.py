@@ -155,6 +155,7 @@ def _arch_list(value: str, _index: int, line: Line, out: FactList) -> bool:
         return False
     targets = match.group("value").replace("'", "").replace(",", "").split()
     out.add("arch_list", {"text": " ".join(targets)}, line)
+    out.add("coverage", {"domain": "arch_list", "complete": True}, line)
     for target in targets:
         code = "ptx" if target.startswith("compute_") else "sass"
         out.add("torch_target", {"sm": to_sm(target), "code": code}, line)

@@ -1,7 +1,8 @@
 """A stand-in for nvidia-smi that prints what the profile named by FAKE_NVML says: the table, `-q`, `topo -m`, `-L`.
 
-`fail.nvmlInit` makes it print the text of that code and end with it, `hang.nvmlInit` and `smi_hang` make it hang; a GPU
-whose `fail.nvmlDeviceGetHandleByIndex` is set is refused as the real program does.
+`fail.nvmlInit` makes it print the text of that code and end with it, `hang.nvmlInit` and `smi_hang` make it hang, and
+`smi_works` lets it work although NVML does not; a GPU whose `fail.nvmlDeviceGetHandleByIndex` is set is refused as the
+real program does.
 """
 
 from __future__ import annotations
@@ -232,9 +233,10 @@ def matrix() -> None:
 
 
 def main() -> int:
-    if "hang.nvmlInit" in profile or "smi_hang" in profile:
+    works = "smi_works" in profile
+    if "smi_hang" in profile or ("hang.nvmlInit" in profile and not works):
         time.sleep(60)
-    failure = profile.get("fail.nvmlInit")
+    failure = None if works else profile.get("fail.nvmlInit")
     if failure is not None:
         print(f"Failed to initialize NVML: {TEXTS.get(int(failure), 'Unknown Error')}")
         return min(int(failure), 255)

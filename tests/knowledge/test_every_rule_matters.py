@@ -29,8 +29,6 @@ from ..planning.test_questions import QUESTIONS
 from ..test_machines import MACHINES, VERDICTS
 
 KNOWLEDGE = load_knowledge()
-# Rules for which no outcome can be told apart in these forms, each with the test that fails without it.
-ELSEWHERE: dict[str, str] = {}
 
 
 class Watched:
@@ -137,6 +135,24 @@ def changed(rule: str) -> str | None:
     return next((outcome.name for outcome in resting_on()[rule] if outcome.wrong(known, engine)), None)
 
 
+def serves_card_to_come(known: Knowledge) -> bool:
+    """Whether some torch is recommended for a card above all that Linux builds have code for, by their PTX."""
+    kind, newest = next(row for row in known.static if row[0] == "architecture" and row[1]["sm"] == 120)
+    to_come = (kind, {**newest, "sm": 140, "sm__major": 14})
+    known = dataclasses.replace(
+        known, static=(*known.static, to_come), static_sources=(*known.static_sources, known.static_sources[0])
+    )
+    machine = [
+        {"gpu": {"index": 0, "name": "NVIDIA Graphics Device", "vendor": "nvidia", "sm": "14.0"}},
+        {"driver": {"vendor": "nvidia", "version": "580.95.05"}},
+        {"os": {"family": "linux", "machine": "x86_64"}},
+    ]
+    inputs = Inputs(facts=[("machine.yaml", judging.facts_text({"facts": machine}).encode())])
+    return "torch" in json.loads(Selection(Session(known, gather(inputs, known).facts), "en").result().to_json())
+
+
+# Rules for which no outcome can be told apart in the forms above, each with what holds only with it.
+ELSEWHERE: dict[str, Callable[[Knowledge], bool]] = {"build-may-run-by-ptx-linux": serves_card_to_come}
 AREAS = sorted({data["area"] for data in KNOWLEDGE.rules.values()})
 
 
@@ -144,3 +160,10 @@ AREAS = sorted({data["area"] for data in KNOWLEDGE.rules.values()})
 def test_without_a_rule_some_outcome_changes(area: str) -> None:
     rules = [rule for rule, data in KNOWLEDGE.rules.items() if data["area"] == area]
     assert [rule for rule in rules if changed(rule) is None and rule not in ELSEWHERE] == []
+
+
+@pytest.mark.parametrize("rule", ELSEWHERE)
+def test_others_matter_elsewhere(rule: str) -> None:
+    assert changed(rule) is None
+    assert ELSEWHERE[rule](KNOWLEDGE)
+    assert not ELSEWHERE[rule](without(rule))

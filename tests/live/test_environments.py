@@ -16,6 +16,7 @@ import gpurules
 import pytest
 from gpurules import pipeline
 from gpurules.facts import Fact, Provenance, Scalar
+from gpurules.probes.live.env_files import contents, python_in
 from gpurules.probes.live.env_places import of_conda, of_kernels, of_projects
 from gpurules.probes.live.interpreters import probe_environments, target
 from gpurules.probes.live.source import Machine, ProbeError
@@ -63,7 +64,9 @@ def machine(
 ) -> Machine:
     executable = own or NOTHING
     prefix = os.fspath(Path(executable).parent.parent)
-    return Machine(Path("/"), SystemRunner(environ), environ, system, python, None, cwd, prefix, executable)
+    return Machine(
+        Path("/"), SystemRunner(environ), environ, system, python, cwd=cwd, prefix=prefix, executable=executable
+    )
 
 
 def listed(machine: Machine) -> dict[Scalar, Scalar]:
@@ -255,6 +258,43 @@ def test_the_kernel_that_names_no_interpreter_is_that_of_jupyter(tmp_path: Path)
     assert found == [(lab, "Python 3 (ipykernel)")]
 
 
+# --- the files -------------------------------------------------------------------------------------------------------
+
+
+def test_layout_of_windows(tmp_path: Path) -> None:
+    (tmp_path / "Scripts").mkdir()
+    (tmp_path / "Scripts" / "python.exe").write_text("")
+    (tmp_path / "pyvenv.cfg").write_text("home = C:\\Python312\nversion_info = 3.12.4.final.0\nuv = 0.9.5\n")
+    (tmp_path / "Lib" / "site-packages" / "torch").mkdir(parents=True)
+    (tmp_path / "Lib" / "site-packages" / "torch" / "version.py").write_text(TORCH.format("2.8.0+cu128", "'12.8'"))
+    executable = python_in(tmp_path, "windows")
+    assert executable == os.fspath(tmp_path / "Scripts" / "python.exe")
+    read = contents(executable, "windows", None)
+    assert (read.kind, read.version, read.torch_present, read.torch["cuda"]) == ("uv", "3.12.4", True, "12.8")
+
+
+def test_layout_of_conda_and_of_an_environment_that_borrows(tmp_path: Path) -> None:
+    read = contents(conda(tmp_path / "conda"), "linux", None)
+    assert (read.kind, read.version, read.torch_present) == ("conda", "3.11.9", False)
+    borrowing = made(tmp_path / "borrows")
+    config = tmp_path / "borrows" / "pyvenv.cfg"
+    config.write_text(config.read_text().replace("packages = false", "packages = true"))
+    assert contents(borrowing, "linux", None).torch_present is None
+
+
+def test_interpreter_of_the_system_and_a_script_that_stands_for_one(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3.11").write_text("")
+    (tmp_path / "bin" / "python").symlink_to("python3.11")
+    (tmp_path / "bin" / "shim").write_text("")
+    packages = tmp_path / "home" / ".local" / "lib" / "python3.11" / "site-packages" / "torch"
+    packages.mkdir(parents=True)
+    (packages / "version.py").write_text(TORCH.format("2.5.1+cpu", None))
+    read = contents(os.fspath(tmp_path / "bin" / "python"), "linux", tmp_path / "home")
+    assert (read.kind, read.version, read.torch["version"]) == ("unknown", "3.11", "2.5.1+cpu")
+    assert contents(os.fspath(tmp_path / "bin" / "shim"), "linux", None).torch_present is None
+
+
 # --- what is said ----------------------------------------------------------------------------------------------------
 
 
@@ -304,7 +344,11 @@ def test_the_report_says_where_the_fitting_torch_is() -> None:
     report = pipeline.diagnose(pipeline.Inputs(given=given))
     assert [(f.cause, f.subject) for f in report.findings] == [("torch_in_another_environment", "/srv/lab/bin/python")]
     cure = next(fix for fix in report.fixes if fix.kind == "cure")
-    assert (cure.steps[0].command, cure.verified) == ("/srv/lab/bin/python your_program.py", "simulated")
+    assert report.findings[0].title == (
+        'Your notebook kernel "Lab" uses /srv/lab/bin/python, your shell /usr/bin/python3'
+    )
+    assert (cure.title, cure.verified) == ("Run the program with /srv/lab/bin/python", "simulated")
+    assert [step.command for step in cure.steps] == [None]
     assert report.notes == (
         "Judged was /usr/bin/python3 (first on PATH); 1 more: gpurules probe --environments lists them, "
         "--python PATH chooses",

@@ -160,6 +160,12 @@ def test_kind_of_environment(
     assert of_type(facts, "python")[0]["environment"] == kind
 
 
+def test_environment_of_pipenv(environment: Environment, machine: Machines) -> None:
+    (environment.prefix / ".project").write_text("/data/project\n")
+    facts = probe_interpreter(machine(python=os.fspath(environment.python)), 10.0)
+    assert of_type(facts, "python")[0]["environment"] == "pipenv"
+
+
 def test_start_up_hook_that_prints(environment: Environment, machine: Machines) -> None:
     (environment.packages / "noise.pth").write_text("import sys; print('hello from a hook')\n")
     assert of_type(probe_interpreter(machine(python=os.fspath(environment.python)), 10.0), "python")

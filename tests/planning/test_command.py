@@ -103,3 +103,16 @@ def test_why_and_what_if_follow(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["why", "planning_capacity", "--in", str(report), "--lang", "en"])
     assert done.exit_code == 0
     assert "full fine-tuning" in done.output
+
+
+def test_figures_of_the_probed_machine_serve_where_nobody_states_them(tmp_path: Path) -> None:
+    facts = tmp_path / "machine.yaml"
+    facts.write_text(
+        "facts:\n"
+        "  - gpu: {index: 0, name: NVIDIA GeForce RTX 4090}\n"
+        "  - cpu: {cores: 32, threads: 64, usable: 8}\n"
+        "  - power_supply: {index: 0, max_w: 600, present: true}\n"
+    )
+    found = plan("--facts", str(facts), "--model", "Llama-3.1-8B", "--method", "qlora")
+    assert found["numbers"]["num_workers"] <= 8
+    assert 200 < found["numbers"]["power_limit_w"] < 450  # a 4090 on 600 W has to be limited

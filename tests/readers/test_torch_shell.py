@@ -27,6 +27,7 @@ def said(text: str) -> list[tuple[str, dict[str, object]]]:
             "torch.cuda.get_arch_list()\n['sm_75', 'compute_90']",
             [
                 ("arch_list", {"text": "sm_75 compute_90"}),
+                ("coverage", {"domain": "arch_list", "complete": True}),
                 ("torch_target", {"sm": 75, "code": "sass"}),
                 ("torch_target", {"sm": 90, "code": "ptx"}),
             ],
