@@ -18,7 +18,7 @@ from gpurules.knowledge.vocabulary import Vocabulary, load_vocabulary
 
 KNOWLEDGE = Path(module.__file__).parent
 FILES = (
-    *("architectures", "cuda_releases", "driver_branches", "gfx_targets", "gpus", "mirrors", "pci_chips"),
+    *("architectures", "cuda_releases", "distros", "driver_branches", "gfx_targets", "gpus", "mirrors", "pci_chips"),
     *("models", "planning", "prices", "torch_builds"),
 )
 
