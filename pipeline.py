@@ -64,7 +64,7 @@ def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Repo
     facts = [*gathered.facts, *(_checked_too(gathered.facts, inputs) if inputs.validate else ())]
     session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
-    report = diagnosis.report(recognised=gathered.recognised)
+    report = _asking(diagnosis.report(recognised=gathered.recognised), diagnosis, session, inputs.lang)
     told = [
         *(note.said(inputs.lang) for note in notes),
         *diagnosis.conflicts(),
@@ -75,6 +75,16 @@ def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Repo
     if inputs.question and (report.plan is not None or report.verdict == "unknown"):
         report = _with_unread(report, inputs.question, knowledge)
     return mirrored(_advised(report, session, inputs), inputs.mirror, inputs.knowledge)
+
+
+def _asking(report: Report, diagnosis: Diagnosis, session: Session, lang: Lang) -> Report:
+    """The report with its questions in the order of what they decide."""
+    if not report.questions:
+        return report
+    from .reasoning.gain import ordered
+
+    asked = ordered(session, diagnosis.asks(), (f.cause for f in report.findings), lang)
+    return report.model_copy(update={"questions": asked})
 
 
 def plan(inputs: Inputs, wishes: Mapping[str, object], cards: Sequence[str]) -> Report:

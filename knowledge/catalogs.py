@@ -332,9 +332,9 @@ def _plain(type_name: str, required: Sequence[str]) -> Callable[[_Sheet], None]:
 
 # --- torch builds: one block a release --------------------------------------------------------------------------------
 
-_RELEASE = ("torch", "python", "torchvision", "torchaudio", "builds")
+_RELEASE = ("torch", "python", "torchvision", "torchaudio", "builds", "glibc_min")
 _BUILD = ("variant", "on", "default", "accelerator", "index", "targets", "ptx", "targets_source", "targets_confidence")
-_COMPANIONS = ("torchvision", "torchaudio", "triton", "cudnn", "nccl")
+_COMPANIONS = ("torchvision", "torchaudio", "triton", "cudnn", "nccl", "glibc_min")
 
 
 @dataclass(frozen=True, slots=True)
@@ -765,6 +765,7 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "architectures": _plain("architecture", ("sm", "first_cuda")),
     "gfx_targets": _plain("gfx_target", ("gfx", "integrated")),
     "pci_chips": _plain("pci_chip", ("chip",)),
+    "distros": _plain("distro_libc", ("distro", "release", "glibc")),
     "torch_builds": _read_torch_builds,
     "gpus": _read_gpus,
     "model_kinds": _plain("model_kind", ("kind", "images", "every_token", "checkpointed", "adapters")),

@@ -250,7 +250,6 @@ class Diagnosis:
         plan = self.fix_plan(findings)
         if plan is not None:
             findings, fixes = self._planned(findings, fixes, plan)
-        asks = [a for s in open_symptoms for a in self.knowledge.symptoms[s]["asks"]] if verdict == "unknown" else []
         facts, derivations = self._graph(entries)
         answer = plan_of(self.session, self.lang)
         return Report(
@@ -268,7 +267,7 @@ class Diagnosis:
             not_checked=() if answer and verdict == "ok" else gaps.not_checked(self.session, self.lang),
             questions=gaps.questions(
                 self.session,
-                asks or (self._default_questions() if verdict == "unknown" else ()),
+                self.asks(),
                 (r.cause for r in entries),
                 self.lang,
             ),
@@ -282,6 +281,13 @@ class Diagnosis:
             ),
             **extra,
         )
+
+    def asks(self) -> list[str]:
+        """The questions about what is unexplained, or else about what any judgement needs."""
+        if self.verdict() != "unknown":
+            return []
+        open_symptoms = self.unexplained(self.confident())
+        return [a for s in open_symptoms for a in self.knowledge.symptoms[s]["asks"]] or self._default_questions()
 
     def verdict(self) -> Verdict:
         """Problems where a finding is grave; unknown where something is unexplained or nothing was found."""

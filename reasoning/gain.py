@@ -19,16 +19,20 @@ from functools import cached_property
 from typing import Any
 
 from ..facts import Fact, Provenance, Scalar
+from ..report.messages import Words
 from ..report.model import Lang, Question
 from .causes import Ranked, contest, rank, scores
 from .diagnosis import evidence_of, priors_of
 from .fixes import offers, present
-from .gaps import MAX_QUESTIONS, decided, one
+from .gaps import MAX_QUESTIONS, decided, one, unanswered
 from .session import Session
 
 Evidence = frozenset[tuple[str, str, str]]
 
 MIN_GAIN = 0.02
+# A cause is named as a reason for a question if some answer raises its share by so much; so many are named.
+MIN_RAISED = 0.1
+MAX_NAMED = 3
 REMEDY_BITS = 0.25
 # What a command answers needs no memory and no judgement of the user's: it is preferred when it is nearly as good.
 COMMAND_BONUS = 1.1
@@ -112,6 +116,40 @@ def best(before: State, skip: Iterable[str] = ()) -> list[Weighed]:
         if (w := weigh(before, slug, data)) is not None
     ]
     return sorted(found, key=lambda w: (-w.gain * (COMMAND_BONUS if w.data.get("command") else 1), w.slug))
+
+
+def ordered(session: Session, slugs: Iterable[str], causes: Iterable[str], lang: Lang) -> tuple[Question, ...]:
+    """The questions of those ids that are still open, what decides most first, each with why it is asked."""
+    open_ones = unanswered(session, slugs)
+    before = State(session)
+    weighed = [w for slug in open_ones if (w := weigh(before, slug, session.knowledge.questions[slug]))]
+    first = {w.slug: _why(w, before, lang) for w in sorted(weighed, key=lambda w: -w.gain)}
+    reasons = first | {slug: Words(lang)("question.why.basis") for slug in open_ones if slug not in first}
+    named = tuple(causes) or None
+    return tuple(
+        Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=named, why=why)
+        for slug, why in list(reasons.items())[:MAX_QUESTIONS]
+        for data in [session.knowledge.questions[slug]]
+    )
+
+
+def _why(weighed: Weighed, before: State, lang: Lang) -> str:
+    """Which causes the answers would make likelier."""
+    now = _shares(before)
+    titles = before.session.knowledge.causes
+    raised: dict[str, float] = {}
+    for outlook in weighed.outlooks:
+        for cause, share in _shares(outlook.after).items():
+            raised[cause] = max(raised.get(cause, 0.0), share - now.get(cause, 0.0))
+    best_first = sorted((c for c, gain in raised.items() if gain > MIN_RAISED), key=lambda c: (-raised[c], c))
+    words = Words(lang)
+    named = [titles[c]["title"][lang] for c in best_first[:MAX_NAMED] if c in titles]
+    return words("question.why", causes=words("list.dot").join(named)) if named else words("question.why.excludes")
+
+
+def _shares(state: State) -> dict[str, float]:
+    """The share of each cause, in the group where it is likeliest."""
+    return {r.cause: r.confidence for r in state.ranked}
 
 
 def questions(weighed: Sequence[Weighed], causes: Iterable[str], lang: Lang) -> tuple[Question, ...]:

@@ -103,17 +103,25 @@ def _passes(session: Session, row: int, pattern: Pattern) -> bool:
 
 
 def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], lang: Lang) -> tuple[Question, ...]:
-    """The questions of those ids that the facts do not answer yet."""
+    """The first questions of those ids that the facts do not answer yet."""
+    named = tuple(separates) or None
+    return tuple(
+        Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=named)
+        for slug in unanswered(session, slugs)[:MAX_QUESTIONS]
+        for data in [session.knowledge.questions[slug]]
+    )
+
+
+def unanswered(session: Session, slugs: Iterable[str]) -> list[str]:
+    """The ids of the questions that the facts do not answer yet."""
     known = {f.type for f in session.facts}
     asked = []
     for slug in dict.fromkeys(slugs):
         data = session.knowledge.questions.get(slug)
         if data is None or decided(session, data) or (data["provides"] and set(data["provides"]) <= known):
             continue
-        asked.append(
-            Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=tuple(separates) or None)
-        )
-    return tuple(asked[:MAX_QUESTIONS])
+        asked.append(slug)
+    return asked
 
 
 def moot(session: Session, question: Mapping[str, Any]) -> bool:

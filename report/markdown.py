@@ -225,6 +225,8 @@ class _Document:
                 lines += ["", self.label("obtain").rstrip(), *self.command(question.command, self.report.platform)]
             if question.look_for:
                 lines += ["", self.label("look_for") + prose(question.look_for)]
+            if question.why:
+                lines += ["", self.label("why") + prose(question.why)]
         return "\n".join(lines[1:])
 
     def not_checked(self, items: Sequence[NotChecked]) -> str:

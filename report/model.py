@@ -199,6 +199,7 @@ class Question(_Model):
     command: str | None = None
     look_for: str | None = None
     separates: tuple[str, ...] | None = Field(default=None, description="causes that the answer tells apart")
+    why: str | None = Field(default=None, description="why it is asked, as a sentence")
 
 
 class Advice(_Model):

@@ -128,7 +128,7 @@ class _ReportDrawing(Drawing):
     def candidate_lines(self, outer: int) -> list[str]:
         """The competing causes, and what would tell them apart."""
         words = self.words
-        labels = [words(f"label.{name}") for name in ("ask", "obtain", "look_for", "check")]
+        labels = [words(f"label.{name}") for name in ("ask", "obtain", "look_for", "why", "check")]
         labels += [words("candidates.likely"), words("candidates.then")]
         indent = max(map(display_width, labels)) + 2
         room = self.width - outer - indent
@@ -174,6 +174,8 @@ class _ReportDrawing(Drawing):
             lines += hang([self.command(line) for line in shown], words("label.obtain"), indent)
         if question.look_for:
             lines += hang(wrap(clean(question.look_for), room), words("label.look_for"), indent)
+        if question.why:
+            lines += hang(wrap(clean(question.why), room), words("label.why"), indent)
         return lines
 
     # --- what was read ---
@@ -355,6 +357,8 @@ class _ReportDrawing(Drawing):
             if question.command:
                 commands = command_lines(question.command, self.width - 6, posix=is_posix(self.platform))
                 lines += ["      " + self.command(line) for line in commands]
+            if question.why:
+                lines += hang(wrap(clean(question.why), self.width - 6), "      ", 6)
         return [self.words("questions") + self.words("fix.colon"), *lines] if lines else []
 
     def footer(self) -> list[str]:

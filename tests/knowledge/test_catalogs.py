@@ -18,7 +18,7 @@ from gpurules.knowledge.vocabulary import Vocabulary, load_vocabulary
 
 KNOWLEDGE = Path(module.__file__).parent
 FILES = (
-    *("architectures", "cuda_releases", "driver_branches", "extensions", "gfx_targets", "gpus"),
+    *("architectures", "cuda_releases", "distros", "driver_branches", "extensions", "gfx_targets", "gpus", "images"),
     *("methods", "mirrors", "model_kinds", "models", "nvml_codes", "pci_chips", "planning", "prices", "torch_builds"),
 )
 
