@@ -22,7 +22,8 @@ from gpurules import pipeline
 from gpurules.facts import Fact
 from gpurules.knowledge.loader import Knowledge, load_knowledge
 from gpurules.reasoning.dialogue import OPENING, Asked, Dialogue
-from gpurules.reasoning.gain import State, decided, facts_of, weigh
+from gpurules.reasoning.gain import State, facts_of, weigh
+from gpurules.reasoning.gaps import decided
 
 MAX_QUESTIONS = 10
 KNOWN_KINDS = ("wheel_arch", "driver_too_old", "cpu_only_torch", "driver_problem", "negative")

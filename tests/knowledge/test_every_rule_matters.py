@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from gpurules.engine.memory import WorkingMemory
 from gpurules.facts import Fact, Scalar
+from gpurules.gathering import gather
 from gpurules.knowledge.loader import Knowledge, load_knowledge
-from gpurules.pipeline import Inputs, gather
+from gpurules.pipeline import Inputs
 from gpurules.reasoning.diagnosis import Diagnosis
 from gpurules.reasoning.examples import example_facts, run_examples
 from gpurules.reasoning.selection import Selection
@@ -66,11 +67,19 @@ def of_inputs(name: str, inputs: Inputs, judge: Callable[[dict[str, Any]], bool]
     return Outcome(name, partial(reported, gather(inputs, KNOWLEDGE).facts, judge))
 
 
+def met(report: dict[str, Any], expect: dict[str, Any]) -> bool:
+    return not judging.faults(report, expect)
+
+
+def quiet(report: dict[str, Any], verdict: str) -> bool:
+    return report["verdict"] == verdict and not report["fixes"]
+
+
 def cases() -> Iterator[Outcome]:
     for path in judging.CASES:
         loaded = judging.case(path)
         expect = loaded["expect"]
-        yield of_inputs(path.name, judging.inputs(loaded["input"]), lambda r, e=expect: not judging.faults(r, e))
+        yield of_inputs(path.name, judging.inputs(loaded["input"]), partial(met, expect=expect))
         if "recommend" in expect:
             facts = gather(judging.inputs(loaded["input"]), KNOWLEDGE).facts
             yield Outcome(f"{path.name}: recommend", partial(recommended, facts, expect["recommend"]))
@@ -79,7 +88,7 @@ def cases() -> Iterator[Outcome]:
 def machines() -> Iterator[Outcome]:
     for name, verdict in VERDICTS.items():
         inputs = Inputs(reports=[(name, (MACHINES / f"{name}.txt").read_bytes())])
-        yield of_inputs(name, inputs, lambda r, v=verdict: r["verdict"] == v and not r["fixes"])
+        yield of_inputs(name, inputs, partial(quiet, verdict=verdict))
 
 
 def planned(report: dict[str, Any], cause: str, verdict: str, numbers: dict[str, tuple[float, float]]) -> bool:
