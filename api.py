@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from os import PathLike
@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from . import pipeline
 from .errors import InputError, InputTooLarge, TimeLimit
 from .facts import Fact, Provenance
+from .messages import LANGS
 from .report import model
 from .report.explanations import HowTo, WhatIf, WhyNot
 from .report.model import Lang, ProofNode, RecommendResult
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 MAX_BYTES = 4 * 1024 * 1024
 MAX_FACTS = 20_000
 MAX_SECONDS = 10.0
-_SYSTEMS = ("linux", "windows", "wsl", "aarch64", "macos")
 
 Text = str | bytes
 System = Literal["linux", "windows", "wsl", "aarch64", "macos"]
@@ -159,6 +159,8 @@ def recommend(
     facts: FactsInput | None = None,
     reports: ReportsInput | None = None,
     goals: Mapping[str, str] | None = None,
+    gpus: Sequence[str] = (),
+    driver: str | None = None,
     os: System | None = None,
     python: str | None = None,
     lang: Lang = "en",
@@ -170,12 +172,16 @@ def recommend(
 ) -> Recommendation:
     """Say which torch to install on the machine that is described, or on this one where nothing is.
 
-    os, python: override what was found, as `--os` and `--python` do; the other arguments are those of `diagnose`.
+    gpus, driver, os, python: in place of what was found, as `--gpu`, `--driver`, `--os` and `--python`; the
+    other arguments are those of `diagnose`.
     """
-    if os is not None and os not in _SYSTEMS:
-        raise InputError(f"os: {os!r} is none of {', '.join(_SYSTEMS)}")
+    said = {"os": os, "driver": driver, "python": python}
+    described = [f"{name}={_text(name, value)}" for name, value in said.items() if value is not None]
+    described += [f"gpu={_text('gpu', card)}" for card in gpus]
+    if gpus and facts is None:
+        facts = ()  # a machine is described, so this one is not looked at
     inputs = _inputs(text, facts, reports, None, goals, lang, probe, None, knowledge, _Clock(max_seconds), max_bytes)
-    inputs = replace(inputs, mirror=mirror, os=os, target_python=None if python is None else _text("python", python))
+    inputs = replace(inputs, mirror=mirror, described=described)
     return _own(Recommendation, pipeline.recommend(inputs))
 
 
@@ -293,7 +299,7 @@ class Session:
         try:
             saved = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"this is no saved dialogue of gpurules: {error}") from error
+            raise InputError("input.no_dialogue", reason=error) from error
         spoken = saved.get("lang") if isinstance(saved, dict) else None
         session = cls(
             lang=lang or ("zh" if spoken == "zh" else "en"),
@@ -310,7 +316,7 @@ class Session:
     def _reply(self, text: str) -> str:
         reply = _text("answer", text)
         if self._max_bytes is not None and len(reply.encode()) > self._max_bytes:
-            raise InputTooLarge(f"the answer has {len(reply.encode())} bytes, the limit is {self._max_bytes}")
+            raise InputTooLarge("input.answer_too_large", n=len(reply.encode()), limit=self._max_bytes)
         return reply
 
 
@@ -330,7 +336,7 @@ class _Clock:
 
     def __call__(self) -> None:
         if self._end is not None and time.monotonic() > self._end:
-            raise TimeLimit(f"not done within {self._seconds:g} s")
+            raise TimeLimit("input.time_limit", seconds=self._seconds)
 
 
 def _inputs(
@@ -347,10 +353,10 @@ def _inputs(
     max_bytes: int | None,
 ) -> pipeline.Inputs:
     if lang not in ("en", "zh"):
-        raise InputError(f"lang: {lang!r} is neither en nor zh")
+        raise InputError("input.none_of", what="lang", value=lang, known=LANGS)
     nothing = text is None and facts is None and reports is None and question is None
     if nothing and probe is False:
-        raise InputError("nothing to look at: no text, facts, reports or question is given, and probe is False")
+        raise InputError("input.nothing")
     texts = list(_reports(text, reports))
     documents, given = _facts(facts)
     wanted = {_text("goals", name): _text("goals", value) for name, value in (goals or {}).items()}
@@ -358,7 +364,7 @@ def _inputs(
     size = sum(len(data) for _, data in [*texts, *documents])
     size += sum(len(part.encode()) for part in (asked or "", *wanted, *wanted.values()))
     if max_bytes is not None and size > max_bytes:
-        raise InputTooLarge(f"the input has {size} bytes, the limit is {max_bytes}")
+        raise InputTooLarge("input.too_many_bytes", n=size, limit=max_bytes)
     return pipeline.Inputs(
         reports=texts,
         facts=documents,
@@ -410,7 +416,7 @@ def _json(value: object) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"facts: {error}") from error
+        raise InputError("input.file", file="facts", reason=error) from error
 
 
 def _bytes(what: str, value: object) -> bytes:
@@ -418,12 +424,12 @@ def _bytes(what: str, value: object) -> bytes:
         return value.encode("utf-8", "replace")
     if isinstance(value, bytes):
         return value
-    raise InputError(f"{what}: must be str or bytes, not {type(value).__name__}")
+    raise InputError("input.str_or_bytes", what=what, type=type(value).__name__)
 
 
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
-        raise InputError(f"{what}: must be str, not {type(value).__name__}")
+        raise InputError("input.str", what=what, type=type(value).__name__)
     return _whole(value)
 
 
@@ -446,4 +452,4 @@ def _from_json(kind: type[_M], text: Text) -> _M:
         return kind.model_validate(json.loads(text))
     except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
         wanted = kind.model_fields["schema_id"].default
-        raise InputError(f"no {wanted}: {str(error).splitlines()[0]}") from error
+        raise InputError("input.no_document", schema=wanted, reason=str(error).splitlines()[0]) from error

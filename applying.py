@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from .errors import InputError
+from .messages import Message
 from .report.fix_text import by_hand, titles
 from .report.messages import Words
 from .report.model import PlanStep, Report, Step
@@ -29,8 +31,11 @@ _VERIFY_S = 300
 _LOOK_S = 60
 
 
-class NotHere(Exception):
-    """The report is not of an interpreter of this machine, as it is now; the message says what differs."""
+class NotHere(InputError):
+    """The report is not of an interpreter of this machine, as it is now; `reason` says what differs."""
+
+    def __init__(self, reason: Message) -> None:
+        super().__init__("input.not_this_machine", reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class Target:
                 [self.python, "-I", "-c", code], capture_output=True, text=True, timeout=_LOOK_S, check=True
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise NotHere(f"{self.python}: {error}") from error
+            raise NotHere(Message("input.file", file=self.python, reason=error)) from error
         return done.stdout.strip()
 
     def packages(self) -> str:
@@ -90,12 +95,13 @@ def target_of(report: Report) -> Target:
             continue
         path = str(fact.fields.get("executable", ""))
         if not os.path.isabs(path) or not os.path.isfile(path):
-            raise NotHere(f"no interpreter at {path!r}")
+            raise NotHere(Message("here.no_interpreter", path=path))
         target = Target(path)
         if (found := target.version()) != fact.fields.get("version"):
-            raise NotHere(f"{path} is Python {found}, not {fact.fields.get('version')}")
+            wanted = fact.fields.get("version")
+            raise NotHere(Message("here.other_python", path=path, found=found, wanted=wanted))
         return target
-    raise NotHere("no interpreter of this machine in the report")
+    raise NotHere(Message("here.none"))
 
 
 @dataclass(slots=True)

@@ -16,25 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputTooLarge
-from .facts import Fact, Provenance, Scalar
-from .knowledge.loader import Knowledge, KnowledgeError, load_knowledge
+from .facts import Fact, Provenance
+from .knowledge.loader import Knowledge, load_knowledge
+from .messages import Message
 from .probes.readers import read_text
 from .probes.readers.signatures import Signatures
 from .report.model import Recognised
 
 if TYPE_CHECKING:
+    from .probes.readers.prose import Passage
     from .report.model import Lang
 
 Tick = Callable[[], None]
 
 # What `recommend --os` stands for.
-_SYSTEMS: Mapping[str, Mapping[str, Scalar]] = {
-    "linux": {"family": "linux", "machine": "x86_64", "wsl": False},
-    "wsl": {"family": "linux", "machine": "x86_64", "wsl": True},
-    "aarch64": {"family": "linux", "machine": "aarch64", "wsl": False},
-    "windows": {"family": "windows", "machine": "x86_64"},
-    "macos": {"family": "macos", "machine": "arm64"},
-}
 # The type of a loose key that no alias covers.
 _UNREAD = "stated"
 # The key whose value is the name of a GPU.
@@ -42,6 +37,10 @@ _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
 _MAX_PROSE = 2_000
 _PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
+# What is installed, and which of its domains were looked at.
+_INSTALLED = ("torch", "package", "arch_list", "torch_target", "python_environment", "vllm")
+_INSTALLED_DOMAINS = ("torch", "packages", "arch_list", "python_environments")
+_TARGET = (("os", "family", "system"), ("os", "machine", "machine"), ("python", "version", "python"))
 # Threads that come first together wait for one of them to load and compile what all will share.
 _LOADING = threading.Lock()
 
@@ -50,6 +49,7 @@ _LOADING = threading.Lock()
 class Inputs:
     """What an interface was given. reports, facts: (name, content); given: facts as such; today: the day that ages are
     counted from; tick: called between steps, to end the work by what it raises; max_facts: how many facts are too many.
+    described: what the machine has in place of what was found, each NAME=VALUE of knowledge/changes.yaml;
     validate: run checks on this machine too; progress: called before and after each, see probes/validation.
     """
 
@@ -60,8 +60,7 @@ class Inputs:
     goals: Mapping[str, str] = field(default_factory=dict)
     probe: bool = False
     python: str | None = None
-    os: str | None = None
-    target_python: str | None = None
+    described: Sequence[str] = ()
     lang: Lang = "en"
     engine: str = "native"
     knowledge: Path | None = None
@@ -92,7 +91,8 @@ def _compiled(knowledge: Knowledge) -> Signatures:
     return Signatures.compile(knowledge.signatures)
 
 
-def _signatures(knowledge: Knowledge) -> Signatures:
+def signatures_of(knowledge: Knowledge) -> Signatures:
+    """The known error lines, ready to be searched for."""
     with _LOADING:
         return _compiled(knowledge)
 
@@ -113,7 +113,7 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
     if inputs.probe:
         from .probes.live import collect
 
-        own = collect(python=inputs.python)
+        own = collect(python=inputs.python, signatures=signatures_of(knowledge))
         facts += own
         recognised.append(
             Recognised(
@@ -123,7 +123,7 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
             )
         )
     if inputs.max_facts is not None and len(facts) > inputs.max_facts:
-        raise InputTooLarge(f"the input states {len(facts)} facts, the limit is {inputs.max_facts}")
+        raise InputTooLarge("input.too_many_facts", n=len(facts), limit=inputs.max_facts)
     return Gathered(tuple(facts), tuple(recognised))
 
 
@@ -133,19 +133,48 @@ def _known(knowledge: Knowledge, fact: Fact) -> Fact:
 
     types = {name: spec for name, spec in knowledge.vocabulary.types.items() if spec.kind == "observed"}
     if fact.type not in types:
-        raise InputError(f'facts: no observed type "{fact.type}"{did_you_mean(fact.type, types)}')
+        raise InputError("input.no_observed_type", name=fact.type, hint=did_you_mean(fact.type, types))
     checked = _checked(knowledge, fact, f"facts: {fact.type}")
     fields = {name: knowledge.vocabulary.coerce(fact.type, name, value) for name, value in checked.fields.items()}
     return Fact(fact.type, fields, fact.provenance)
 
 
 def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[list[Fact], Recognised]:
-    reading = read_text(data, name, _signatures(knowledge), tick)
+    reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
-        raise InputError(f"{name}: {reading.refused}")
-    return list(reading.facts), Recognised(
-        source=name, layouts=reading.layouts, facts=len(reading.facts), truncated=reading.truncated or None
-    )
+        raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
+    facts = [*reading.facts, *_prose_facts(name, data, reading.facts, knowledge)]
+    layouts = (*reading.layouts, "prose") if len(facts) > len(reading.facts) else reading.layouts
+    return facts, Recognised(source=name, layouts=layouts, facts=len(facts), truncated=reading.truncated or None)
+
+
+def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
+    """What the author says around the outputs, or asks where there is no output at all.
+
+    Statements only: what somebody mentions, nobody measured.
+    """
+    from .knowledge.phrases import read_question
+    from .probes.readers.prose import passages
+
+    found: dict[tuple[object, object], Fact] = {}
+    prose = passages(data, {p.line for fact in read for p in fact.provenance if p.line is not None})
+    for passage in prose:
+        for fact in read_question(passage.text, knowledge.phrases, knowledge.names, name, passage.line):
+            found.setdefault((fact.fields["kind"], fact.fields.get("detail")), fact)
+    asked = [] if read or not found else _asked(prose, name, knowledge)
+    return [*found.values(), *asked]
+
+
+def _asked(prose: Sequence[Passage], name: str, knowledge: Knowledge) -> list[Fact]:
+    """What a question adds to its statements: the models that it names, and that it is one."""
+    from .reasoning.plannames import models_of
+
+    origin = (Provenance("user", name, prose[0].line, "question"),)
+    models = models_of("\n".join(passage.text for passage in prose), knowledge)
+    return [
+        *(Fact(f.type, f.fields, origin) for f in models),
+        Fact("statement", {"kind": "question_asked"}, origin),
+    ]
 
 
 def _facts_file(
@@ -153,13 +182,10 @@ def _facts_file(
 ) -> tuple[list[Fact], Recognised]:
     from .knowledge.factsfile import read_facts
 
-    try:
-        reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
-    except KnowledgeError as error:
-        raise InputError(str(error)) from error
+    reading = read_facts(data, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
     facts = list(reading.facts)
     for passage in reading.passages:
-        for fact in read_text(passage.text, name, _signatures(knowledge)).facts:
+        for fact in read_text(passage.text, name, signatures_of(knowledge)).facts:
             facts.append(Fact(fact.type, fact.fields, (Provenance("user", name, passage.line, "facts file"),)))
     return facts, Recognised(
         source=name, layouts=("facts",), facts=len(facts), not_understood=tuple(reading.not_understood) or None
@@ -170,7 +196,7 @@ def reply_facts(text: str, key: str | None, knowledge: Knowledge) -> list[Fact]:
     """The facts of a reply in a dialogue: pasted output, an error line, a sentence, or the value of a key."""
     from .knowledge.phrases import read_question, with_lines
 
-    reading = read_text(text, "reply", _signatures(knowledge))
+    reading = read_text(text, "reply", signatures_of(knowledge))
     facts = [_known(knowledge, f) for f in reading.facts]
     if len(text) <= _MAX_PROSE and not set(reading.layouts) - {"errors"}:
         facts += read_question(text, knowledge.phrases, knowledge.names, "reply")
@@ -197,7 +223,7 @@ def _loose_facts(values: Mapping[str, str], knowledge: Knowledge) -> list[Fact]:
 
 def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
     from .knowledge.phrases import read_question
-    from .reasoning.planning import models_of
+    from .reasoning.plannames import models_of
 
     facts = [
         *read_question(question, knowledge.phrases, knowledge.names),
@@ -205,7 +231,7 @@ def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
     ]
     facts += [
         Fact(f.type, f.fields, (Provenance("user", "question"),))
-        for f in read_text(question, "question", _signatures(knowledge)).facts
+        for f in read_text(question, "question", signatures_of(knowledge)).facts
         if f.type == "error"
     ]
     return [*facts, Fact("statement", {"kind": "question_asked"}, (Provenance("user", "question"),))]
@@ -217,7 +243,7 @@ def card_facts(text: str, knowledge: Knowledge) -> list[Fact]:
 
     found = knowledge.names.find_all(with_lines(text, knowledge.names))
     if not found:
-        raise InputError(f'--gpu: no GPU "{text}" in the catalog')
+        raise InputError("input.no_gpu", text=text)
     origin = (Provenance("user", "--gpu"),)
     return [Fact("statement", {"kind": "gpu_mentioned", "detail": name, "number": n}, origin) for name, n in found]
 
@@ -239,18 +265,20 @@ def _checked(knowledge: Knowledge, fact: Fact, option: str) -> Fact:
     for name, value in fact.fields.items():
         problem = knowledge.vocabulary.check(fact.type, name, value)
         if problem:
-            raise InputError(f"{option}: {problem}")
+            raise InputError("input.file", file=option, reason=problem)
     return fact
 
 
-def for_target(facts: Iterable[Fact], inputs: Inputs, knowledge: Knowledge) -> list[Fact]:
-    """The facts with the system and Python that a build is wanted for in place of those found. Raises InputError."""
-    found = list(facts)
-    if inputs.os is not None:
-        found = [f for f in found if f.type not in ("os", "wsl", "kernel")]
-        found.append(Fact("os", _SYSTEMS[inputs.os], (Provenance("user", "--os"),)))
-    if inputs.target_python is not None:
-        wanted = Fact("python", {"version": inputs.target_python}, (Provenance("user", "--python"),))
-        found = [f for f in found if f.type != "python"]
-        found.append(_checked(knowledge, wanted, "--python"))
+def of_environment(fact: Fact) -> bool:
+    """Whether a fact says what is installed in a Python environment."""
+    return fact.type in _INSTALLED or (fact.type == "coverage" and fact.fields.get("domain") in _INSTALLED_DOMAINS)
+
+
+def target_of_files(facts: Iterable[Fact]) -> dict[str, str]:
+    """The system, processor and Python that the facts name, for the conditions in files of a project."""
+    found: dict[str, str] = {}
+    for fact in facts:
+        for kind, field_, name in _TARGET:
+            if fact.type == kind and field_ in fact.fields:
+                found.setdefault(name, str(fact.fields[field_]))
     return found

@@ -7,20 +7,32 @@ output, exit codes.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import InputError
+from .errors import InputError, reason
 from .facts import Fact, Provenance
+from .gathering import (
+    Gathered,
+    card_facts,
+    gather,
+    knowledge_in,
+    of_environment,
+    reply_facts,
+    signatures_of,
+    target_of_files,
+)
 from .gathering import Inputs as Inputs  # noqa: PLC0414, the form that type checkers read as exported
-from .gathering import card_facts, for_target, gather, knowledge_in, reply_facts
 from .knowledge.loader import Knowledge
+from .messages import Message
 from .reasoning.engines import open_session
+from .reasoning.gaps import questions
 from .reasoning.session import Session
-from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest
+from .report.model import ProofNode, Recognised, RecommendResult, Report, RuleDetail, RuleRow, RuleTest, Source
 
 if TYPE_CHECKING:
     from .knowledge.ledger import ErrataFile, Line
@@ -35,6 +47,8 @@ if TYPE_CHECKING:
     from .validating import Progress
 
 _R = TypeVar("_R", bound=Report)
+# The questions that matter to somebody who checks a project, those that decide it first.
+_OF_MACHINES = ("nvidia_smi", "gpu_model", "python_version")
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -43,45 +57,50 @@ _R = TypeVar("_R", bound=Report)
 def diagnose(inputs: Inputs) -> Report:
     """The main job: causes, fixes and reasons. Raises InputError."""
     knowledge = knowledge_in(inputs.knowledge)
-    gathered = gather(inputs, knowledge)
+    return _diagnosed(inputs, knowledge, gather(inputs, knowledge))
+
+
+def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Report:
     facts = [*gathered.facts, *(_checked_too(gathered.facts, inputs) if inputs.validate else ())]
     session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
     report = diagnosis.report(recognised=gathered.recognised)
-    notes += [
+    told = [
+        *(note.said(inputs.lang) for note in notes),
         *diagnosis.conflicts(),
+        *_judged_notes(gathered.facts, inputs),
         *_knowledge_notes(knowledge, {f.type for f in report.facts}, gathered.facts, inputs),
     ]
-    report = report.model_copy(update={"notes": tuple(notes) or None})
+    report = report.model_copy(update={"notes": tuple(told) or None})
     if inputs.question and (report.plan is not None or report.verdict == "unknown"):
         report = _with_unread(report, inputs.question, knowledge)
     return mirrored(_advised(report, session, inputs), inputs.mirror, inputs.knowledge)
 
 
-def plan(inputs: Inputs, wishes: Mapping[str, str], cards: Sequence[str]) -> Report:
-    """Whether and how a model, method and cards go together. cards: as people write them. Raises InputError."""
-    from .reasoning.planning import PLAN_GOAL
+def plan(inputs: Inputs, wishes: Mapping[str, object], cards: Sequence[str]) -> Report:
+    """Whether and how a model, method and cards go together. Raises InputError.
+
+    wishes: goals by name, None where nothing is wished; cards: as people write them.
+    """
+    from .reasoning.planrequest import PLAN_GOAL
 
     knowledge = knowledge_in(inputs.knowledge)
+    given = {name: str(value) for name, value in wishes.items() if value is not None}
     said = [fact for text in cards for fact in card_facts(text, knowledge)]
     said += [
-        Fact("statement", {"kind": kind, "number": int(wishes[kind])}, (Provenance("user", "plan"),))
+        Fact("statement", {"kind": kind, "number": int(given.pop(kind))}, (Provenance("user", "plan"),))
         for kind in ("psu_w", "cpu_cores")
-        if kind in wishes
+        if kind in given
     ]
-    goals = {PLAN_GOAL: "yes", **inputs.goals, **{k: v for k, v in wishes.items() if k not in ("psu_w", "cpu_cores")}}
-    report = diagnose(replace(inputs, given=[*inputs.given, *said], goals=goals))
+    report = diagnose(replace(inputs, given=[*inputs.given, *said], goals={PLAN_GOAL: "yes", **inputs.goals, **given}))
     if report.plan is None and not report.findings:
-        raise InputError(
-            "nothing to plan: name a model (--model, --params-b) and cards (--gpu), cards to compare (--option), "
-            "a budget, or ask a --question"
-        )
+        raise InputError("input.nothing_to_plan")
     return report
 
 
 def _with_unread(report: Report, question: str, knowledge: Knowledge) -> Report:
     """The report of a planning question with the names in it that no catalog has."""
-    from .reasoning.planning import not_understood
+    from .reasoning.plannames import not_understood
 
     left = tuple(not_understood(question, knowledge))
     if not left:
@@ -95,7 +114,7 @@ def recommend(inputs: Inputs) -> RecommendResult:
     from .reasoning.selection import Selection
 
     knowledge = knowledge_in(inputs.knowledge)
-    facts = for_target(gather(inputs, knowledge).facts, inputs, knowledge)
+    facts = _described(gather(inputs, knowledge).facts, inputs.described, knowledge)
     session, _notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     result = Selection(session, inputs.lang).result()
     notes = tuple(_knowledge_notes(knowledge, (), facts, inputs))
@@ -107,13 +126,30 @@ def recommend(inputs: Inputs) -> RecommendResult:
     return recommend_with_mirror(result, _mirror(inputs.mirror, inputs.knowledge), result.packages or {})
 
 
+def _described(facts: Sequence[Fact], texts: Sequence[str], knowledge: Knowledge) -> list[Fact]:
+    """The facts with what the machine is said to have in place of what was found. Raises InputError."""
+    from .reasoning.changes import changed, read_change
+
+    return changed(facts, [read_change(text, knowledge) for text in texts], knowledge, origin="--")
+
+
 def probe(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
     """The facts of this machine, without personal details unless asked for. Raises InputError."""
     from .probes.live import collect
     from .probes.redact import redact as redacted
     from .reasoning.merge import merge
 
-    facts = merge(collect(python=inputs.python), knowledge_in(inputs.knowledge).vocabulary)
+    knowledge = knowledge_in(inputs.knowledge)
+    facts = merge(collect(python=inputs.python, signatures=signatures_of(knowledge)), knowledge.vocabulary)
+    return redacted(facts) if redact else facts
+
+
+def environments(inputs: Inputs, *, redact: bool = True) -> list[Fact]:
+    """The Python environments of this machine, the one that would be judged among them."""
+    from .probes.live import environments as found
+    from .probes.redact import redact as redacted
+
+    facts = found(python=inputs.python)
     return redacted(facts) if redact else facts
 
 
@@ -126,8 +162,10 @@ def snapshot(inputs: Inputs, *, redact: bool = True, **machine: Any) -> dict[str
     from .reasoning.merge import merge
 
     recorder = Recorder(machine.pop("runner", None) or SystemRunner(machine.get("environ")))
-    found = collect(python=inputs.python, runner=recorder, read=recorder.read, **machine)
-    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge_in(inputs.knowledge).vocabulary)]
+    knowledge = knowledge_in(inputs.knowledge)
+    signatures = signatures_of(knowledge)
+    found = collect(python=inputs.python, runner=recorder, read=recorder.read, signatures=signatures, **machine)
+    facts = [{f.type: dict(f.fields)} for f in merge(found, knowledge.vocabulary)]
     document = {"schema": "gpurules.facts/1", "facts": facts, "raw": recorder.raw()}
     return dict(redact_values(document)) if redact else document
 
@@ -163,9 +201,14 @@ def why(
         from .reasoning.whynot import why_not as refused
 
         held = refused(session, target, lang)
-        hint = f'; see: gpurules why-not "{target}"' if held else _nearest(report, target)
-        raise InputError(f'the report has no finding, fix, fact or build "{target}" that holds{hint}')
+        hint = Message("hint.why_not", target=target) if held else _nearest(report, target)
+        raise InputError("input.no_target", target=target, hint=hint)
     return found
+
+
+def pages(folder: Path | None = None) -> dict[str, Source]:
+    """The public pages that the knowledge cites, by their address."""
+    return {url: Source(url=url, **page) for url, page in knowledge_in(folder).pages.items()}
 
 
 def _departing(proofs: list[ProofNode], known: Knowledge, folder: Path | None, lang: Lang) -> list[ProofNode]:
@@ -187,7 +230,7 @@ def why_not(
         names = _targets(knowledge_in(knowledge))
         from .knowledge.problems import did_you_mean
 
-        raise InputError(f'no cause, fix, build, rule or fact type "{target}"{did_you_mean(target, names)}')
+        raise InputError("input.no_such", target=target, hint=did_you_mean(target, names))
     return found
 
 
@@ -195,15 +238,12 @@ def what_if(
     report: Report, changes: Sequence[str], lang: Lang, *, knowledge: Path | None = None, engine: str = "native"
 ) -> WhatIf:
     """What changes of the machine would do. Raises InputError for a change that cannot be read."""
-    from .reasoning.changes import ChangeError, read_change
+    from .reasoning.changes import read_change
     from .reasoning.whatif import what_if as compared
 
     known = knowledge_in(knowledge)
-    try:
-        wanted = [read_change(text, known) for text in changes]
-        return compared(_recalled(report, known, engine), wanted, lang)
-    except ChangeError as error:
-        raise InputError(str(error)) from error
+    wanted = [read_change(text, known) for text in changes]
+    return compared(_recalled(report, known, engine), wanted, lang)
 
 
 def how_to(report: Report, goal: str, lang: Lang, *, knowledge: Path | None = None, engine: str = "native") -> HowTo:
@@ -215,7 +255,7 @@ def how_to(report: Report, goal: str, lang: Lang, *, knowledge: Path | None = No
     known = knowledge_in(knowledge)
     found = reached(_recalled(report, known, engine), _cause_of(report, goal), lang)
     if found is None:
-        raise InputError(f'no build, cause or goal "{goal}"{did_you_mean(goal, [*GOALS, *known.causes])}')
+        raise InputError("input.no_goal", goal=goal, hint=did_you_mean(goal, [*GOALS, *known.causes]))
     return found
 
 
@@ -230,10 +270,7 @@ def dialogue(inputs: Inputs, *, report: Report | None = None, saved: object = No
     own = list(gather(replace(inputs, question=None), knowledge).facts)
     own += read(inputs.question, None) if inputs.question else []
     if saved is not None:
-        try:
-            return Dialogue.from_json(knowledge, saved, inputs.lang, read=read, engine=engine, more=own)
-        except ValueError as error:
-            raise InputError(f"this is no saved dialogue of gpurules: {error}") from error
+        return Dialogue.from_json(knowledge, saved, inputs.lang, read=read, engine=engine, more=own)
     recalled = facts_of(report, knowledge) if report is not None else []
     return Dialogue(knowledge, [*recalled, *own], inputs.lang, read=read, engine=engine)
 
@@ -254,7 +291,7 @@ def _targets(knowledge: Knowledge) -> list[str]:
     return [*knowledge.causes, *knowledge.fixes, *knowledge.rules, *knowledge.vocabulary.types]
 
 
-def _nearest(report: Report, target: str) -> str:
+def _nearest(report: Report, target: str) -> Message:
     from .knowledge.problems import did_you_mean
 
     known = [*(f.id for f in report.findings), *(f.cause for f in report.findings), *(f.id for f in report.fixes)]
@@ -275,15 +312,12 @@ def apply_plan(
     say: Callable[[str], None],
 ) -> int:
     """Carry out what is safe of a report's plan on this machine; the exit status. Raises InputError."""
-    from .applying import Applying, NotHere, target_of
+    from .applying import Applying, target_of
 
     def again(python: str) -> Report:
         return diagnose(Inputs(probe=True, python=python, lang=report.lang, engine=engine, knowledge=folder))
 
-    try:
-        return Applying(report, target_of(report), confirm, say, again).run()
-    except NotHere as error:
-        raise InputError(f"fix --apply: the report is not of this machine as it is now: {error}") from error
+    return Applying(report, target_of(report), confirm, say, again).run()
 
 
 def check(inputs: Inputs, path: Path) -> Report:
@@ -291,16 +325,41 @@ def check(inputs: Inputs, path: Path) -> Report:
     from .probes.project import project_files, read_project
 
     try:
-        project = read_project(project_files(path))
+        files = project_files(path)
     except OSError as error:
-        raise InputError(f"{error.filename}: {(error.strerror or str(error)).lower()}") from error
+        raise InputError("input.file", file=error.filename, reason=reason(error)) from error
+    knowledge = knowledge_in(inputs.knowledge)
+    gathered = gather(inputs, knowledge)
+    # What is installed here now says nothing of what the files ask for.
+    machine = [fact for fact in gathered.facts if not of_environment(fact)]
+    project = read_project(files, **target_of_files(machine))
     if not project.read:
-        what = f"cannot read {', '.join(project.unread)}" if project.unread else "no project file that gpurules reads"
-        raise InputError(f"{path.name or path}: {what}")
-    report = diagnose(replace(inputs, given=[*inputs.given, *project.facts]))
-    seen = [Recognised(source=name, layouts=("project",)) for name in project.read]
+        unread = Message("input.project_unread", files=project.unread)
+        why_none = unread if project.unread else Message("input.no_project")
+        raise InputError("input.file", file=path.name or path, reason=why_none)
+    told = Counter(place.source for fact in project.facts for place in fact.provenance)
+    seen = [Recognised(source=name, layouts=("project",), facts=told[name]) for name in project.read]
     seen += [Recognised(source=name, layouts=()) for name in project.unread]
-    return report.model_copy(update={"recognised": (*report.recognised, *seen)})
+    both = Gathered((*machine, *project.facts), (*gathered.recognised, *seen))
+    return _of_project(_diagnosed(inputs, knowledge, both), both, knowledge, inputs)
+
+
+def _of_project(report: Report, gathered: Gathered, knowledge: Knowledge, inputs: Inputs) -> Report:
+    """The report without what only matters to an environment: which torch is installed, what it says of itself."""
+    from .report.messages import Words
+
+    changed: dict[str, Any] = {
+        "not_checked": tuple(n for n in report.not_checked if n.id in _OF_MACHINES),
+        "questions": tuple(q for q in report.questions if q.id in _OF_MACHINES),
+        "notes": (*(report.notes or ()), Words(inputs.lang)("note.check_scope")),
+    }
+    if report.verdict == "unknown" and not report.findings:
+        session = open_session(knowledge, gathered.facts, inputs.engine, inputs.tick)[0]
+        changed["summary"] = _diagnosis(session, inputs.lang).project_summary()
+        changed["questions"] = tuple(
+            questions(session, (q for q in _OF_MACHINES if q in knowledge.questions), (), inputs.lang)
+        )
+    return report.model_copy(update=changed)
 
 
 def validate(
@@ -317,7 +376,8 @@ def validate(
 
     def judge(given: Sequence[Fact]) -> tuple[Session, Report]:
         session, notes = open_session(knowledge, given, inputs.engine, inputs.tick)
-        return session, _diagnosis(session, inputs.lang).report().model_copy(update={"notes": tuple(notes) or None})
+        told = tuple(note.said(inputs.lang) for note in notes)
+        return session, _diagnosis(session, inputs.lang).report().model_copy(update={"notes": told or None})
 
     return validation(facts, checks, device, Budget(seconds, share), progress, judge, inputs.lang)
 
@@ -328,7 +388,7 @@ def _checked_too(facts: Sequence[Fact], inputs: Inputs) -> list[Fact]:
     from .validating import device_of, validated
 
     if not inputs.probe:
-        raise InputError("--validate runs checks on this machine: add --probe to what you describe")
+        raise InputError("input.validate_needs_probe")
     return validated(facts, CHECKS, device_of("auto", facts), Budget(), inputs.progress)[0]
 
 
@@ -348,22 +408,21 @@ def rules_show(rule_id: str, folder: Path | None, lang: Lang) -> RuleDetail:
 
     rules = knowledge_in(folder).rules
     if rule_id not in rules:
-        raise InputError(f'no rule "{rule_id}"{did_you_mean(rule_id, rules)}')
+        raise InputError("input.no_rule", name=rule_id, hint=did_you_mean(rule_id, rules))
     name = rules[rule_id]["file"]
     text = knowledge_files(folder)[name].read_text(encoding="utf-8")
     return RuleDetail(**_row(rules[rule_id], lang).model_dump(), path=f"knowledge/{name}", text=text)
 
 
-def rules_check(folder: Path | None) -> list[str]:
+def rules_check(folder: Path | None, lang: Lang = "en") -> list[str]:
     """Every fault of the knowledge, as `file:line: field: message`; empty when it is fine."""
     from .knowledge.checker import check
     from .knowledge.ledger import Ledger
 
-    found = [str(p) for p in check(folder)]
-    return found or Ledger(knowledge_in(folder), folder).faults()
+    return [p.said(lang) for p in check(folder) or Ledger(knowledge_in(folder), folder).faults()]
 
 
-def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
+def rules_test(folder: Path | None, ids: Sequence[str], lang: Lang = "en") -> list[RuleTest]:
     """Run the examples of the rules: of all, or of those named."""
     from .knowledge.problems import did_you_mean
     from .reasoning.examples import run_examples
@@ -371,16 +430,19 @@ def rules_test(folder: Path | None, ids: Sequence[str]) -> list[RuleTest]:
     knowledge = knowledge_in(folder)
     for rule_id in ids:
         if rule_id not in knowledge.rules:
-            raise InputError(f'no rule "{rule_id}"{did_you_mean(rule_id, knowledge.rules)}')
-    return run_examples(knowledge, ids or sorted(knowledge.rules))
+            raise InputError("input.no_rule", name=rule_id, hint=did_you_mean(rule_id, knowledge.rules))
+    return run_examples(knowledge, ids or sorted(knowledge.rules), lang)
 
 
-def rules_coverage(folder: Path | None, claims: tuple[str, bytes] | None = None) -> tuple[list[Line], list[str]]:
+def rules_coverage(
+    folder: Path | None, claims: tuple[str, bytes] | None = None, lang: Lang = "en"
+) -> tuple[list[Line], list[str]]:
     """The ledger of the guides' claims and its faults; `claims`: a file (name, content) whose ids must all be in it."""
     from .knowledge.ledger import Ledger, claim_ids
 
     ledger = Ledger(knowledge_in(folder), folder)
-    return ledger.lines(), ledger.faults(claim_ids(*claims) if claims else None)
+    faults = ledger.faults(claim_ids(*claims) if claims else None)
+    return ledger.lines(), [fault.said(lang) for fault in faults]
 
 
 def rules_new(folder: Path, today: date | None, **wanted: str) -> Path:
@@ -415,7 +477,7 @@ def chosen_errata(found: ErrataFile, claims: Sequence[str]) -> list[str]:
 
     for claim in claims:
         if claim not in found.errata:
-            raise InputError(f'no erratum "{claim}"{did_you_mean(claim, found.errata)}')
+            raise InputError("input.no_erratum", name=claim, hint=did_you_mean(claim, found.errata))
     return list(claims or found.errata)
 
 
@@ -440,10 +502,11 @@ def _diagnosis(session: Session, lang: Lang) -> Diagnosis:
 
 def _advised(report: Report, session: Session, inputs: Inputs) -> Report:
     """The report with the advice that fits the question and the findings."""
-    from .reasoning.advice import advise
+    from .reasoning.advice import advise, due
 
     causes = {f.cause for f in report.findings}
-    found = advise(session.knowledge, inputs.question, session.facts, causes, inputs.lang)
+    called_for = due(session, inputs.lang)
+    found = advise(session.knowledge, inputs.question, session.facts, causes, called_for, inputs.lang)
     return report.model_copy(update={"recommendations": (*report.recommendations, *found)}) if found else report
 
 
@@ -465,6 +528,20 @@ def _knowledge_notes(knowledge: Knowledge, types: Iterable[str], facts: Iterable
         for n in newer(knowledge, facts)
     ]
     return notes + _overlay_notes(inputs.knowledge, words)
+
+
+def _judged_notes(facts: Iterable[Fact], inputs: Inputs) -> list[str]:
+    """Which Python environment was judged, unless there is only the one that gpurules runs in."""
+    from .report.messages import Words
+
+    found = [f for f in facts if f.type == "python_environment"]
+    judged = next((f for f in found if f.fields.get("chosen")), None)
+    if judged is None or (len(found) == 1 and judged.fields["found_by"] == "own"):
+        return []
+    words = Words(inputs.lang)
+    said = {"executable": judged.fields["executable"], "why": words(f"environment.by.{judged.fields['found_by']}")}
+    more = len(found) - 1
+    return [words("note.environments", n=more, **said) if more else words("note.environment", **said)]
 
 
 def _overlay_notes(folder: Path | None, words: Words) -> list[str]:
@@ -493,7 +570,7 @@ def _mirror(name: str, folder: Path | None) -> Mirror:
 
     known = mirrors(knowledge_in(folder))
     if name not in known:
-        raise InputError(f'no mirror "{name}"{did_you_mean(name, known)}; known: {", ".join(known)}')
+        raise InputError("input.no_mirror", name=name, hint=did_you_mean(name, known), known=[*known])
     return known[name]
 
 

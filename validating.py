@@ -31,7 +31,7 @@ def chosen(only: Sequence[str]) -> list[Check]:
     names = [check.name for check in CHECKS]
     for name in only:
         if name not in names:
-            raise InputError(f'no check "{name}"{did_you_mean(name, names)}; there are: {", ".join(names)}')
+            raise InputError("input.no_check", name=name, hint=did_you_mean(name, names), known=names)
     return [check for check in CHECKS if not only or check.name in only]
 
 
@@ -45,7 +45,7 @@ def device_of(wanted: str, facts: Sequence[Fact]) -> Device:
         return Device("cpu")
     if kind == "cuda" and (index.isascii() and index.isdigit() if colon else True):
         return Device("cuda", int(index or 0))
-    raise InputError(f'no device "{wanted}": there are auto, cpu, cuda and cuda:N')
+    raise InputError("input.no_device", name=wanted)
 
 
 def validated(
@@ -75,7 +75,9 @@ def validation(
     seconds = time.monotonic() - begun
     session, report = judge([*facts, *own])
     rows = compared(
-        [(o.fact(), o.seconds, o.measured or {}) for o in outcomes], predictions(session, device.kind, lang), lang
+        [(o.fact(), o.detail.said(lang), o.seconds, o.measured or {}) for o in outcomes],
+        predictions(session, device.kind, lang),
+        lang,
     )
     found = findings(report, session)
     named = {fix for finding in found for fix in finding.fixes}

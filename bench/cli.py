@@ -20,21 +20,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-REPORT = """\
-Collecting environment information...
-PyTorch version: 2.6.0+cu124
-Is debug build: False
-CUDA used to build PyTorch: 12.4
-
-OS: Ubuntu 22.04.5 LTS (x86_64)
-Python version: 3.12.8 (main, Dec  4 2024, 08:54:12) [GCC 11.4.0] (64-bit runtime)
-Is CUDA available: True
-GPU models and configuration: GPU 0: NVIDIA GeForce RTX 5090
-Nvidia driver version: 570.124.06
-
-Versions of relevant libraries:
-[pip3] torch==2.6.0+cu124
-"""
+REPORT = (Path(__file__).resolve().parents[1] / "tests" / "samples" / "issue.txt").read_text(encoding="utf-8")
 FACTS = "gpus: 2x NVIDIA GeForce RTX 4090\ndriver: 570.133.07\nos: Ubuntu 24.04\npython: 3.12\n"
 NEVER = ("torch", "durable", "clips", "rich")
 # command: arguments, the most seconds, the modules it must not import besides NEVER

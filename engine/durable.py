@@ -22,7 +22,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from ..errors import reason
 from ..facts import Scalar
+from ..messages import Message
 from .analysis import ORDERING, check_rules, levels, negatives, positives
 from .ir import Conclusion, Join, Pattern, Ref, Row, Rule, Test
 from .memory import Journal, StaticRows, WorkingMemory
@@ -48,6 +50,10 @@ _Guards = dict[tuple[int, str], None]
 
 class DurableError(RuntimeError):
     """durable-rules failed: it crashed, took too long or refused a row."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class DurableUnavailable(DurableError):
@@ -75,7 +81,7 @@ class DurableWorker:
         answer = self._exchange(process, json.dumps(request) + "\n")
         if "error" in answer:
             self.close()
-            raise DurableError(f"durable-rules refused the request: {answer['error']}")
+            raise DurableError(Message("durable.refused", error=answer["error"]))
         return answer
 
     def close(self) -> None:
@@ -104,11 +110,11 @@ class DurableWorker:
                 encoding="ascii",
             )
         except OSError as error:
-            raise DurableUnavailable(f"cannot start {self._python}: {error}") from error
+            raise DurableUnavailable(Message("durable.no_start", python=self._python, reason=reason(error))) from error
         hello = self._exchange(process, "")
         if "unavailable" in hello:
             self.close()
-            raise DurableUnavailable(hello["unavailable"])
+            raise DurableUnavailable(Message(f"durable.{hello['unavailable']}", error=hello["error"]))
         return process
 
     def _exchange(self, process: subprocess.Popen[str], text: str) -> Json:
@@ -135,8 +141,8 @@ class DurableWorker:
             code = None
         self.close()
         if self._late:
-            raise DurableError(f"durable-rules took longer than {self._timeout:g} s and was stopped")
-        raise WorkerCrashed(f"the durable-rules process ended unexpectedly (status {code})")
+            raise DurableError(Message("durable.late", seconds=self._timeout))
+        raise WorkerCrashed(Message("durable.ended", code=code))
 
     def _expire(self, process: subprocess.Popen[str]) -> None:
         self._late = True
@@ -277,9 +283,11 @@ class _Translation:
             value = key[slot]
             fact[f"n{slot}"] = value if isinstance(value, int) else NO_NUMBER
             if isinstance(value, int) and abs(value) >= -NO_NUMBER:
-                raise DurableError(f"{type_}.{self.codec.names[type_][slot]}: {value} is too large for durable-rules")
+                raise DurableError(
+                    Message("durable.value", field=f"{type_}.{self.codec.names[type_][slot]}", value=value)
+                )
         if len(fact) > MAX_PROPERTIES:
-            raise DurableError(f"{type_}: the rules look at more of its fields than durable-rules can hold")
+            raise DurableError(Message("durable.fields", type=type_))
         return fact
 
     def _patterns(self, rule: Rule) -> list[tuple[str, Json]]:

@@ -117,14 +117,15 @@ def _limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, hard))
 
 
-def _import() -> tuple[Any, Any] | str:
+def _import() -> tuple[Any, Any] | dict[str, str]:
+    """The two modules, or why there are none: the last part of a message's id, and what Python says."""
     if sys.version_info >= (3, 13):
-        return "durable-rules cannot be imported on Python 3.13 or newer"
+        return {"unavailable": "python", "error": ""}
     try:
         engine = importlib.import_module("durable.engine")
         native = importlib.import_module("durable_rules_engine")
     except ImportError as error:
-        return f"durable-rules is not installed ({error}); it comes with the extra gpurules[durable]"
+        return {"unavailable": "missing", "error": str(error)}
     logging.getLogger("durable").setLevel(logging.CRITICAL)
     return engine, native
 
@@ -135,8 +136,8 @@ def main() -> None:
     os.dup2(2, 1)  # whatever C code prints must not get between the answers
     _limit()
     found = _import()
-    if isinstance(found, str):
-        print(json.dumps({"unavailable": found}), file=out, flush=True)
+    if isinstance(found, dict):
+        print(json.dumps(found), file=out, flush=True)
         return
     print(json.dumps({"ok": True}), file=out, flush=True)
     worker = Worker(*found)

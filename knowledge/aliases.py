@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..facts import Scalar
+from ..messages import NOTHING, Message
 from .converters import CONVERTERS
 from .problems import Problems, did_you_mean
 from .vocabulary import Vocabulary
@@ -106,15 +107,17 @@ def check_aliases(root: Node, vocabulary: Vocabulary, problems: Problems) -> Non
     """Check every alias: known converter, types, fields and outputs, and no key twice."""
     for section in _SECTIONS:
         if root.get(section) is None:
-            problems.add(root.file, root.line, section, "is missing")
+            problems.add(root.file, root.line, section, Message("fault.missing"))
     listed = root.get("aliases")
     if listed is not None and listed.kind != "list":
-        problems.add(root.file, listed.line, "aliases", "must be a list")
+        problems.add(root.file, listed.line, "aliases", Message("fault.list"))
     seen: dict[tuple[str, str], int] = {}
     for entry in listed.elements() if listed else ():
         for key, _ in entry.pairs():
             if key.text not in _OPTIONS:
-                problems.add(key.file, key.line, key.text, f"unknown option{did_you_mean(key.text, _OPTIONS)}")
+                problems.add(
+                    key.file, key.line, key.text, Message("fault.unknown_option", hint=did_you_mean(key.text, _OPTIONS))
+                )
         _check_keys(entry, seen, problems)
         _check_template(entry, vocabulary, problems)
 
@@ -122,23 +125,25 @@ def check_aliases(root: Node, vocabulary: Vocabulary, problems: Problems) -> Non
 def _check_keys(entry: Node, seen: dict[tuple[str, str], int], problems: Problems) -> None:
     keys = entry.get("keys")
     if keys is None or not keys.elements():
-        problems.add(entry.file, entry.line, "keys", "is missing")
+        problems.add(entry.file, entry.line, "keys", Message("fault.missing"))
         return
     for key in keys.elements():
         place = _table_of(key.text)
         if place in seen:
-            problems.add(key.file, key.line, key.text, f"already stands in line {seen[place]}")
+            problems.add(key.file, key.line, key.text, Message("fault.already_in_line", line=seen[place]))
         seen[place] = key.line
 
 
 def _check_template(entry: Node, vocabulary: Vocabulary, problems: Problems) -> None:
     converter, gives = entry.get("as"), entry.get("gives")
     if converter is None or gives is None:
-        problems.add(entry.file, entry.line, "", "an alias needs `keys`, `as` and `gives`")
+        problems.add(entry.file, entry.line, "", Message("fault.alias_shape"))
         return
     if converter.text not in CONVERTERS:
         hint = did_you_mean(converter.text, CONVERTERS)
-        problems.add(converter.file, converter.line, "as", f'unknown converter "{converter.text}"{hint}')
+        problems.add(
+            converter.file, converter.line, "as", Message("fault.unknown_converter", name=converter.text, hint=hint)
+        )
         return
     outputs: Sequence[str] = (*CONVERTERS[converter.text][1], *ALWAYS)
     for type_name, fields in gives.pairs():
@@ -148,14 +153,16 @@ def _check_template(entry: Node, vocabulary: Vocabulary, problems: Problems) -> 
                 problems.add(value.file, value.line, f"{type_name.text}.{name.text}", problem)
 
 
-def _value_fault(vocabulary: Vocabulary, outputs: Sequence[str], type_name: str, name: str, value: Node) -> str | None:
+def _value_fault(
+    vocabulary: Vocabulary, outputs: Sequence[str], type_name: str, name: str, value: Node
+) -> Message | None:
     if not value.text.startswith("$"):
         return vocabulary.check(type_name, name, value.scalar())
     output = value.text[1:]
     if output not in outputs:
-        return f'there is no output "{output}"{did_you_mean(output, outputs)}'
+        return Message("fault.no_output", name=output, hint=did_you_mean(output, outputs))
     if type_name not in vocabulary.types or name not in vocabulary.types[type_name].fields:
-        return vocabulary.check(type_name, name, "") or f'unknown field "{name}"'
+        return vocabulary.check(type_name, name, "") or Message("fault.unknown_field_named", name=name, hint=NOTHING)
     return None
 
 

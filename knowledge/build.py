@@ -18,41 +18,34 @@ from pydantic_core import ErrorDetails
 
 from ..engine.ir import Rule
 from ..facts import Scalar
+from ..messages import NOTHING, Message
 from .aliases import load_aliases
-from .catalogs import Catalogs, load_catalogs
+from .catalogs import Catalogs, Source, load_catalogs, read_table
 from .compile import Compiler, LanguageErrors
-from .ledger import read_advice
+from .ledger import Page, read_advice, read_errata
 from .loader import FOLDER, rule_to_json, vocabulary_to_json
 from .phrases import load_phrases
 from .problems import KnowledgeError, Problems, did_you_mean
+from .publishers import Publishers
 from .schema import (
     CauseEntry,
     ChangeEntry,
     FixFile,
     FreshnessEntry,
+    PublisherEntry,
     QuestionEntry,
     RuleFile,
     SentenceEntry,
     StageEntry,
     SymptomEntry,
 )
+from .shapes import shape_fault
 from .versions import parse_version
 from .vocabulary import Vocabulary, load_vocabulary
 from .yamlnodes import Node, load
 
 SLUG = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*\Z")
 _ABSENT = ("extra_forbidden", "missing")
-_WORDS = {
-    "extra_forbidden": "unknown field",
-    "missing": "is missing",
-    "string_type": "must be text",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
-    "float_parsing": "must be a number",
-    "dict_type": "must be a mapping",
-    "model_type": "must be a mapping",
-    "list_type": "must be a list",
-}
 _STEP = re.compile(r"\[(\d+)\]|\.?([^.\[\]]+)")
 
 
@@ -65,16 +58,28 @@ class Unit:
         self.prefix = prefix
         self.ir: list[Rule] = []
 
-    def fault(self, problems: Problems, field: str, message: str) -> None:
+    def fault(self, problems: Problems, field: str, message: Message) -> None:
         """Record a fault of this unit; `field` is a path such as `when.t.torch.version`."""
         problems.add(self.node.file, line_of(self.node, field), (self.prefix + field).rstrip("."), message)
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A page that a table of sources names. retrieved: when it was opened, or named where it was not."""
+
+    url: str
+    title: str
+    retrieved: str
+    opened: bool
+    kind: str | None
 
 
 @dataclass(frozen=True)
 class Sources:
     """The knowledge folder as read: every valid part of it, also where others are at fault.
 
-    plain: the vocabulary as its file has it; vocabulary: the same, able to identify GPU names.
+    plain: the vocabulary as its file has it; vocabulary: the same, able to identify GPU names. cited: the pages that
+    tables of sources name, by file and key.
     """
 
     files: Mapping[str, Path]
@@ -91,6 +96,7 @@ class Sources:
     stages: Mapping[str, Unit]
     signatures: tuple[Node, ...]
     signature_sources: frozenset[str]
+    cited: Mapping[str, Mapping[str, Cited]]
     aliases: Node | None
     phrases: list[Any]
 
@@ -116,6 +122,12 @@ def read_sources(files: Mapping[str, Path], problems: Problems) -> Sources:
     for slug, unit in symptoms.items():
         unit.ir = compiler.symptom(slug, unit.data)
     signatures, signature_sources = _signatures(files, problems)
+    publishers = Publishers(_contents(_table(files, "publishers.yaml", PublisherEntry, problems)))
+    for unit in (*rules.values(), *fixes.values()):
+        for page in unit.data["sources"]:
+            kind = page.get("kind") or publishers.kind(page["url"])
+            if kind:
+                page["kind"] = kind
     return Sources(
         files=files,
         plain=plain,
@@ -131,6 +143,7 @@ def read_sources(files: Mapping[str, Path], problems: Problems) -> Sources:
         stages=_table(files, "stages.yaml", StageEntry, problems),
         signatures=signatures,
         signature_sources=signature_sources,
+        cited=_cited(files, catalogs, publishers, problems),
         aliases=_aliases(files, vocabulary, problems),
         phrases=_phrases(files, problems),
     )
@@ -162,7 +175,49 @@ def compile_knowledge(files: Mapping[str, Path], problems: Problems) -> dict[str
         "aliases": sources.aliases.plain() if sources.aliases else {},
         "phrases": sources.phrases,
         "retrieved": dict(sources.catalogs.retrieved),
+        "pages": _pages(sources),
     }
+
+
+def _cited(
+    files: Mapping[str, Path], catalogs: Catalogs, publishers: Publishers, problems: Problems
+) -> dict[str, dict[str, Cited]]:
+    """The tables of sources of the catalogs, the error catalog and the ledgers."""
+    found: dict[str, dict[str, Cited]] = {}
+
+    def note(file: str, key: str, page: Source | Page, day: str) -> None:
+        kind = page.kind or publishers.kind(page.url)
+        found.setdefault(file, {})[key] = Cited(page.url, page.title, day, page.opened, kind)
+
+    for name, table in catalogs.sources.items():
+        for key, source in table.items():
+            note(f"facts/{name}.yaml", key, source, catalogs.retrieved[name])
+    for file, reader in (("advice.yaml", read_advice), ("errata.yaml", read_errata)):
+        try:
+            book = reader(files)
+        except KnowledgeError as error:
+            problems.found += error.problems
+            continue
+        for key, page in book.sources.items():
+            note(file, key, page, book.retrieved)
+    root = load(files["facts/errors.yaml"], Problems(), "facts/errors.yaml")
+    listed, day = (root.get("sources"), root.get("retrieved")) if root else (None, None)
+    for key, source in read_table(root, "errors.yaml", Problems()).items() if root and listed else ():
+        note("facts/errors.yaml", key, source, day.text if day else "")
+    return found
+
+
+def _pages(sources: Sources) -> dict[str, dict[str, Any]]:
+    """Every page that is cited, by its address: title, day, kind and whether it was opened."""
+    pages: dict[str, dict[str, Any]] = {}
+    for unit in (*sources.rules.values(), *sources.fixes.values()):
+        for page in unit.data["sources"]:
+            pages.setdefault(page["url"], {k: v for k, v in page.items() if k != "url"})
+    for table in sources.cited.values():
+        for cited in table.values():
+            told = {"title": cited.title, "retrieved": cited.retrieved, "opened": cited.opened, "kind": cited.kind}
+            pages.setdefault(cited.url, {k: v for k, v in told.items() if v is not None})
+    return pages
 
 
 def _contents(units: Mapping[str, Unit]) -> dict[str, dict[str, Any]]:
@@ -188,29 +243,30 @@ def _vocabulary(path: Path) -> Vocabulary:
             own = found.types.get(name)
             lost = [name] if own is None else [f"{name}.{f}" for f in spec.fields if f not in own.fields]
             for field in lost:
-                problems.add(path.name, 0, field, "is missing: the rest of the knowledge speaks of it")
+                problems.add(path.name, 0, field, Message("fault.lost"))
     problems.raise_if_any()
     return found
 
 
-def _misplaced(name: str, path: Path) -> str | None:
+def _misplaced(name: str, path: Path) -> Message | None:
     """Why nothing would read a file of that name, or None where something does."""
     if name == "messages.yaml" and path.parent != FOLDER:
-        return "belongs to the program and cannot be replaced"
+        return Message("fault.own_file")
     folder, _, rest = name.partition("/")
     if not name.endswith(".yaml"):
-        return "must be called .yaml"
+        return Message("fault.suffix")
     if not rest:
         tables = sorted(path.name for path in FOLDER.glob("*.yaml"))
-        return None if name in tables else f"nothing reads this file{did_you_mean(name, tables)}"
+        return None if name in tables else Message("fault.unread_file", hint=did_you_mean(name, tables))
     depth = {"rules": 1, "fixes": 0, "facts": 0}.get(folder)
     if depth is None:
-        return f'nothing reads the folder "{folder}"{did_you_mean(folder, ("rules", "fixes", "facts"))}'
+        return Message("fault.unread_folder", folder=folder, hint=did_you_mean(folder, ("rules", "fixes", "facts")))
     if rest.count("/") != depth:
-        return f"must stand at {'rules/AREA/ID.yaml' if folder == 'rules' else folder + '/NAME.yaml'}"
+        place = "rules/AREA/ID.yaml" if folder == "rules" else f"{folder}/NAME.yaml"
+        return Message("fault.place", place=place)
     if folder == "facts" and not (FOLDER / name).is_file():
         catalogs = sorted(path.name for path in (FOLDER / "facts").glob("*.yaml"))
-        return f"there is no catalog of that name{did_you_mean(rest, catalogs)}"
+        return Message("fault.no_catalog", hint=did_you_mean(rest, catalogs))
     return None
 
 
@@ -228,9 +284,9 @@ def _units(files: Mapping[str, Path], prefix: str, model: type[BaseModel], probl
             continue
         unit = Unit({**data, "file": name}, node)
         if data["id"] != path.stem:
-            unit.fault(problems, "id", f'must be the file\'s name, "{path.stem}"')
+            unit.fault(problems, "id", Message("fault.file_name", name=path.stem))
         if data["id"] in units:
-            unit.fault(problems, "id", f"already used by {units[data['id']].data['file']}")
+            unit.fault(problems, "id", Message("fault.id_used", file=units[data["id"]].data["file"]))
         units[data["id"]] = unit
     return units
 
@@ -240,7 +296,7 @@ def _compile(compile_one: Callable[[Mapping[str, Any]], list[Rule]], unit: Unit,
         unit.ir = compile_one(unit.data)
     except LanguageErrors as errors:
         for fault in errors.faults:
-            unit.fault(problems, fault.field, str(fault))
+            unit.fault(problems, fault.field, fault.message)
 
 
 def _table(files: Mapping[str, Path], name: str, model: type[BaseModel], problems: Problems) -> dict[str, Unit]:
@@ -248,11 +304,11 @@ def _table(files: Mapping[str, Path], name: str, model: type[BaseModel], problem
     root = load(files[name], problems, name)
     table: dict[str, Unit] = {}
     if len(problems.found) == before and (root is None or root.kind != "map"):
-        problems.add(name, root.line if root else 0, "", "must map ids to entries")
+        problems.add(name, root.line if root else 0, "", Message("fault.map_of_ids"))
     for key, node in root.pairs() if root else ():
         data = _validated(node, model, problems, prefix=f"{key.text}.")
         if not SLUG.match(key.text):
-            problems.add(name, key.line, key.text, "an id is lower case, its words parted by underscores")
+            problems.add(name, key.line, key.text, Message("fault.slug"))
         if data is not None:
             table[key.text] = Unit(data, node, f"{key.text}.")
     return table
@@ -263,14 +319,14 @@ def _validated(node: Node, model: type[BaseModel], problems: Problems, prefix: s
         return model.model_validate(node.plain()).model_dump(exclude_none=True, by_alias=True)
     except ValidationError as error:
         # The members of a union each have their complaint about one value.
-        messages: dict[tuple[str, int], list[str]] = {}
+        found: dict[tuple[str, int], Message] = {}
         for fault in error.errors():
-            message = _WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
-            if fault["type"] == "extra_forbidden":
-                message += did_you_mean(str(fault["loc"][-1]), _fields_of(model))
-            messages.setdefault(_located(node, fault), []).append(message)
-        for (field, line), said in messages.items():
-            problems.add(node.file, line, prefix + field, " or: ".join(said))
+            unknown = fault["type"] == "extra_forbidden"
+            hint = did_you_mean(str(fault["loc"][-1]), _fields_of(model)) if unknown else NOTHING
+            told, place = shape_fault(fault, hint), _located(node, fault)
+            found[place] = Message("fault.either", first=found[place], second=told) if place in found else told
+        for (field, line), told in found.items():
+            problems.add(node.file, line, prefix + field, told)
         return None
 
 
@@ -400,7 +456,7 @@ def _aliases(files: Mapping[str, Path], vocabulary: Vocabulary, problems: Proble
     load_aliases(path, vocabulary, problems)
     root = load(path, Problems())
     if root is None and len(problems.found) == before:
-        problems.add("aliases.yaml", 0, "aliases", "is missing")
+        problems.add("aliases.yaml", 0, "aliases", Message("fault.missing"))
     return root
 
 
@@ -414,7 +470,7 @@ def _advice(files: Mapping[str, Path], problems: Problems) -> dict[str, dict[str
     urls = {name: page.url for name, page in book.sources.items()}
     return {
         key: {
-            **entry.model_dump(include={"text", "causes", "statements", "words"}),
+            **entry.model_dump(include={"text", "causes", "statements", "words", "sample"}),
             "sources": [urls[s] for s in entry.sources if s in urls],
         }
         for key, entry in book.advice.items()
@@ -428,7 +484,7 @@ def _phrases(files: Mapping[str, Path], problems: Problems) -> list[Any]:
     root = load(path, Problems())
     rows = root.get("rows") if root else None
     if rows is None or rows.kind != "list":
-        problems.add("facts/phrases.yaml", rows.line if rows else 0, "rows", "must be a list")
+        problems.add("facts/phrases.yaml", rows.line if rows else 0, "rows", Message("fault.list"))
         return []
     return [row.plain() for row in rows.elements() if row.get("kind")]
 

@@ -16,8 +16,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..facts import Scalar
+from ..messages import Message
 from .names import GpuName, GpuNames
 from .problems import Problems, did_you_mean
+from .publishers import KINDS
 from .versions import parse_version
 from .vocabulary import FieldSpec, Vocabulary, parse_sm
 from .yamlnodes import Node, load
@@ -38,10 +40,12 @@ _TEXT_TYPES = ("str", "version", "enum", "gpu_name")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where knowledge was read."""
+    """Where knowledge was read. opened: false where the page is only named; kind: where publishers.yaml has none."""
 
     url: str
     title: str
+    opened: bool = True
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,15 @@ class CatalogRow:
 
 @dataclass(frozen=True, slots=True)
 class Catalogs:
-    """All rows of all catalogs, and the names by which people and programs call the GPUs."""
+    """All rows of all catalogs, and the names by which people and programs call the GPUs.
+
+    retrieved, sources: the day of each catalog, and its table of sources.
+    """
 
     rows: tuple[CatalogRow, ...] = ()
     names: tuple[GpuName, ...] = ()
     retrieved: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, Mapping[str, Source]] = field(default_factory=dict)
 
     def tables(self) -> dict[str, list[Mapping[str, Scalar]]]:
         """The rows' fields by type, in file order."""
@@ -86,6 +94,7 @@ def load_catalogs(
     rows: list[CatalogRow] = []
     names: list[GpuName] = []
     retrieved: dict[str, str] = {}
+    sources: dict[str, Mapping[str, Source]] = {}
     for name, read in _READERS.items():
         path = (files or {}).get(f"facts/{name}.yaml", folder / f"{name}.yaml")
         sheet = _open_sheet(path, name, vocabulary, problems)
@@ -94,11 +103,12 @@ def load_catalogs(
             if sheet.over_shipped:
                 sheet = _laid_over(sheet, name, read, vocabulary, problems)
             retrieved[name] = sheet.retrieved
+            sources[name] = sheet.sources
             rows += sheet.rows
             names += sheet.names
     _check_identities(rows, vocabulary, problems)
     _check_across(rows, problems)
-    return Catalogs(tuple(rows), tuple(names), retrieved)
+    return Catalogs(tuple(rows), tuple(names), retrieved, sources)
 
 
 def _laid_over(
@@ -151,7 +161,7 @@ class _Sheet:
     names: list[GpuName] = field(default_factory=list)
     over_shipped: bool = False
 
-    def fault(self, node: Node, name: str, message: str) -> None:
+    def fault(self, node: Node, name: str, message: Message) -> None:
         self.problems.add(self.file, node.line, name, message)
 
     def add(self, type_name: str, fields: Mapping[str, Scalar], origin: _Origin, node: Node) -> None:
@@ -160,16 +170,20 @@ class _Sheet:
     def keys(self, node: Node, allowed: Iterable[str], required: Iterable[str]) -> bool:
         """Whether the node is a mapping with all required keys; unknown ones are faults too."""
         if node.kind != "map":
-            self.fault(node, "rows", "a row must be a mapping")
+            self.fault(node, "rows", Message("fault.row_shape"))
             return False
         known = (*allowed, *_SOURCED)
         given = {key.text for key, _ in node.pairs()}
         for key, _ in node.pairs():
             if key.text not in known:
-                self.fault(key, key.text, f'unknown field "{key.text}"{did_you_mean(key.text, known)}')
+                self.fault(
+                    key,
+                    key.text,
+                    Message("fault.unknown_field_named", name=key.text, hint=did_you_mean(key.text, known)),
+                )
         missing = [name for name in required if name not in given]
         for name in missing:
-            self.fault(node, name, "is missing")
+            self.fault(node, name, Message("fault.missing"))
         return not missing
 
     def origin(self, node: Node, inherited: _Origin, prefix: str = "") -> _Origin:
@@ -181,13 +195,13 @@ class _Sheet:
                 found.source = self.sources[source.text]
             else:
                 hint = did_you_mean(source.text, self.sources)
-                self.fault(source, f"{prefix}source", f'unknown source "{source.text}"{hint}')
+                self.fault(source, f"{prefix}source", Message("fault.unknown_source", name=source.text, hint=hint))
         confidence = node.get(f"{prefix}confidence")
         if confidence is not None:
             found.confidence = confidence.text
             if confidence.text not in CONFIDENCES:
                 hint = did_you_mean(confidence.text, CONFIDENCES)
-                self.fault(confidence, f"{prefix}confidence", f"must be one of {', '.join(CONFIDENCES)}{hint}")
+                self.fault(confidence, f"{prefix}confidence", Message("fault.one_of", values=CONFIDENCES, hint=hint))
         return found
 
     def sourced(self, node: Node, inherited: _Origin | None = None) -> _Origin:
@@ -195,7 +209,7 @@ class _Sheet:
         origin = self.origin(node, inherited or _Origin())
         for name, value in (("source", origin.source.url), ("confidence", origin.confidence)):
             if not value and node.get(name) is None:
-                self.fault(node, name, "is missing")
+                self.fault(node, name, Message("fault.missing"))
         return origin
 
     def typed(self, type_name: str, name: str, node: Node | None) -> Scalar | None:
@@ -203,7 +217,7 @@ class _Sheet:
         if node is None:
             return None
         if node.kind != "scalar":
-            self.fault(node, name, f'"{name}" must be one value')
+            self.fault(node, name, Message("fault.field_one_value", name=name))
             return None
         spec: FieldSpec = self.vocabulary.types[type_name].fields[name]
         value: Scalar = node.text if spec.type in _TEXT_TYPES else _plain_value(node.text)
@@ -227,7 +241,7 @@ class _Sheet:
         if node is None:
             return []
         if node.kind != "list" or any(item.kind != "scalar" for item in node.elements()):
-            self.fault(node, name, f'"{name}" must be a list of plain values')
+            self.fault(node, name, Message("fault.plain_list", name=name))
             return []
         return node.elements()
 
@@ -240,38 +254,54 @@ def _open_sheet(path: Path, name: str, vocabulary: Vocabulary, problems: Problem
     known = ("catalog", "retrieved", "sources", "rows", "over")
     for key, _ in root.pairs():
         if key.text not in known:
-            problems.add(shown, key.line, key.text, f'unknown field "{key.text}"{did_you_mean(key.text, known)}')
+            problems.add(
+                shown,
+                key.line,
+                key.text,
+                Message("fault.unknown_field_named", name=key.text, hint=did_you_mean(key.text, known)),
+            )
     title = root.get("catalog")
     if title is None or title.text != name:
-        problems.add(shown, (title or root).line, "catalog", f'must be "{name}", as the file is called')
+        problems.add(shown, (title or root).line, "catalog", Message("fault.catalog_name", name=name))
     date = root.get("retrieved")
     if date is None or not _DATE.match(date.text):
-        problems.add(shown, (date or root).line, "retrieved", "must be a date such as 2026-11-30")
+        problems.add(shown, (date or root).line, "retrieved", Message("fault.date_form"))
     rows = root.get("rows")
     if rows is None or rows.kind != "list":
-        problems.add(shown, (rows or root).line, "rows", "must be a list")
+        problems.add(shown, (rows or root).line, "rows", Message("fault.list"))
         return None
     over = root.get("over")
     if over is not None and (over.text != "shipped" or path.parent == _SHIPPED):
-        problems.add(shown, over.line, "over", 'must be "shipped", in a file of a folder that is laid over')
-    sources = _read_sources(root, shown, problems)
+        problems.add(shown, over.line, "over", Message("fault.over"))
+    sources = read_table(root, shown, problems)
     sheet = _Sheet(shown, date.text if date else "", sources, rows.elements(), vocabulary, problems)
     sheet.over_shipped = over is not None and path.parent != _SHIPPED
     return sheet
 
 
-def _read_sources(root: Node, file: str, problems: Problems) -> dict[str, Source]:
+def read_table(root: Node, file: str, problems: Problems) -> dict[str, Source]:
+    """The table of sources of a catalog, by key."""
     sources: dict[str, Source] = {}
     listed = root.get("sources")
     for key, value in listed.pairs() if listed else ():
         url, title = value.get("url"), value.get("title")
         if url is None or not url.text.startswith("https://"):
-            problems.add(file, value.line, f"sources.{key.text}.url", "must be an https address")
+            problems.add(file, value.line, f"sources.{key.text}.url", Message("fault.https"))
         if title is None or not title.text:
-            problems.add(file, value.line, f"sources.{key.text}.title", "is missing")
-        sources[key.text] = Source(url.text if url else "", title.text if title else "")
+            problems.add(file, value.line, f"sources.{key.text}.title", Message("fault.missing"))
+        opened, kind = value.get("opened"), value.get("kind")
+        for name, node, allowed in (("opened", opened, ("true", "false")), ("kind", kind, KINDS)):
+            if node is not None and node.text not in allowed:
+                what = Message("shape.literal_error", expected=", ".join(allowed))
+                problems.add(file, node.line, f"sources.{key.text}.{name}", what)
+        sources[key.text] = Source(
+            url.text if url else "",
+            title.text if title else "",
+            opened is None or opened.text == "true",
+            kind.text if kind else None,
+        )
     if not sources:
-        problems.add(file, root.line, "sources", "must name at least one source")
+        problems.add(file, root.line, "sources", Message("fault.one_source"))
     return sources
 
 
@@ -326,7 +356,7 @@ def _read_torch_builds(sheet: _Sheet) -> None:
         shared = sheet.take("torch_build", ("torch",), node) | _python_range(sheet, node)
         builds = node.get("builds")
         if builds is None or builds.kind != "list":
-            sheet.fault(builds or node, "builds", "must be a list")
+            sheet.fault(builds or node, "builds", Message("fault.list"))
             continue
         if "torch" in shared:
             for build in builds.elements():
@@ -337,13 +367,13 @@ def _python_range(sheet: _Sheet, release: Node) -> dict[str, Scalar]:
     node = release.get("python")
     ends = sheet.words(node, "python")
     if node is None or len(ends) != 2:
-        sheet.fault(node or release, "python", 'must be the oldest and the newest version, ["3.10", "3.14"]')
+        sheet.fault(node or release, "python", Message("fault.python_range"))
         return {}
     low, high = sheet.typed("torch_build", "python_min", ends[0]), sheet.typed("torch_build", "python_max", ends[1])
     if low is None or high is None:
         return {}
     if _numbers(low) > _numbers(high):
-        sheet.fault(node, "python", f"the oldest version {low} is newer than the newest {high}")
+        sheet.fault(node, "python", Message("fault.python_order", low=low, high=high))
     return {"python_min": low, "python_max": high}
 
 
@@ -353,7 +383,7 @@ def _read_build(sheet: _Sheet, release: Node, node: Node, shared: Mapping[str, S
     variant = node.get("variant")
     match = _VARIANT.match(variant.text) if variant is not None else None
     if variant is None or match is None:
-        sheet.fault(variant or node, "variant", "must be cpu, xpu, cu126 or rocm7.2, or like those")
+        sheet.fault(variant or node, "variant", Message("fault.variant"))
         return
     origin = sheet.origin(node, inherited)
     fields: dict[str, Scalar] = dict(shared) | {"variant": variant.text} | _accelerator(sheet, node, variant.text)
@@ -362,7 +392,7 @@ def _read_build(sheet: _Sheet, release: Node, node: Node, shared: Mapping[str, S
     fields |= sheet.take("torch_build", _COMPANIONS, node, release)
     index = node.get("index")
     if index is not None and not _INDEX_PAGE.match(index.text):
-        sheet.fault(index, "index", f"must be a page below {INDEX}")
+        sheet.fault(index, "index", Message("fault.index_page", index=INDEX))
     fields["index_url"] = INDEX + (index.text if index is not None else variant.text)
     targets = _read_targets(sheet, node, str(fields["accelerator"]))
     if targets.text:
@@ -372,7 +402,11 @@ def _read_build(sheet: _Sheet, release: Node, node: Node, shared: Mapping[str, S
     default = {item.text for item in sheet.words(node.get("default"), "default")}
     platforms = sheet.words(node.get("on"), "on")
     for name in sorted(default - {item.text for item in platforms}):
-        sheet.fault(node, "default", f'"{name}" is not in "on"{did_you_mean(name, (p.text for p in platforms))}')
+        sheet.fault(
+            node,
+            "default",
+            Message("fault.default_platform", name=name, hint=did_you_mean(name, (p.text for p in platforms))),
+        )
     for item in platforms:
         platform = sheet.typed("torch_build", "platform", item)
         if platform is not None:
@@ -384,7 +418,7 @@ def _accelerator(sheet: _Sheet, node: Node, variant: str) -> dict[str, Scalar]:
     written = sheet.take("torch_build", ("accelerator",), node)
     implied = "cuda" if variant.startswith("cu") else re.sub(r"[\d.]+\Z", "", variant)
     if written and (implied, written["accelerator"]) != ("cpu", "mps"):
-        sheet.fault(node, "accelerator", f'"{variant}" is {implied}; only a cpu build may say mps')
+        sheet.fault(node, "accelerator", Message("fault.accelerator", variant=variant, implied=implied))
     return written or {"accelerator": implied}
 
 
@@ -392,14 +426,14 @@ def _read_targets(sheet: _Sheet, node: Node, accelerator: str) -> _Targets:
     listed, ptx = node.get("targets"), node.get("ptx")
     if accelerator not in ("cuda", "rocm"):
         if listed is not None or ptx is not None:
-            sheet.fault(listed or ptx or node, "targets", "only CUDA and ROCm builds have targets")
+            sheet.fault(listed or ptx or node, "targets", Message("fault.no_targets"))
         return _Targets(known=accelerator in ("cpu", "mps"))
     if listed is None:
         return _Targets(known=False)
     if accelerator == "rocm":
         for item in sheet.words(listed, "targets"):
             if not _GFX.match(item.text):
-                sheet.fault(item, "targets", f'"{item.text}" is no gfx name')
+                sheet.fault(item, "targets", Message("fault.gfx_name", name=item.text))
         names = tuple(item.text for item in sheet.words(listed, "targets"))
         return _Targets(True, " ".join(names), gfx=names)
     sass = _capabilities(sheet, listed, "targets")
@@ -411,9 +445,9 @@ def _capabilities(sheet: _Sheet, node: Node | None, name: str) -> tuple[int, ...
     for item in sheet.words(node, name):
         sm = parse_sm(item.text)
         if sm is None or item.text != str(sm):
-            sheet.fault(item, name, f'"{item.text}" is no compute capability such as 89')
+            sheet.fault(item, name, Message("fault.capability", value=item.text))
         elif sm in found:
-            sheet.fault(item, name, f"{sm} is given twice")
+            sheet.fault(item, name, Message("fault.value_twice", value=sm))
         else:
             found.append(sm)
     return tuple(found)
@@ -460,7 +494,7 @@ def _read_gpus(sheet: _Sheet) -> None:
         origin = sheet.origin(group, _Origin())
         models = group.get("models")
         if models is None or models.kind != "list":
-            sheet.fault(models or group, "models", "must be a list")
+            sheet.fault(models or group, "models", Message("fault.list"))
             continue
         for node in models.elements():
             if sheet.keys(node, ("product", *names, *_GPU_ONLY), ("product",)):
@@ -473,7 +507,9 @@ def _read_model(sheet: _Sheet, group: Node, node: Node, names: Sequence[str], in
         return
     needed = {"nvidia": "sm", "amd": "gfx"}.get(str(fields["vendor"]))
     if needed and needed not in fields:
-        sheet.fault(node, needed, f"is missing: {fields['product']} is of {fields['vendor']}")
+        sheet.fault(
+            node, needed, Message("fault.missing_for_vendor", product=fields["product"], vendor=fields["vendor"])
+        )
     origin = sheet.sourced(node, inherited)
     product = str(fields["product"])
     aliases = tuple(item.text for item in sheet.words(node.get("aliases"), "aliases"))
@@ -485,11 +521,12 @@ def _read_model(sheet: _Sheet, group: Node, node: Node, names: Sequence[str], in
         if size is not None:
             variant = f"{product} {size}GB"
             sheet.names.append(GpuName(variant, tuple(f"{alias} {size}GB" for alias in aliases)))
-            sheet.add("gpu_model", _with_mib(fields | {"product": variant, "vram_gib": size}), origin, option)
+            own = {name: value for name, value in fields.items() if name != "usual"}
+            sheet.add("gpu_model", _with_mib(own | {"product": variant, "vram_gib": size}), origin, option)
     for item in sheet.words(node.get("pci"), "pci"):
         vendor = _PCI_VENDORS.get(str(fields["vendor"]))
         if vendor is None or not _PCI.match(item.text):
-            sheet.fault(item, "pci", f'"{item.text}" must be four lower-case hex digits of a PCI device')
+            sheet.fault(item, "pci", Message("fault.pci", value=item.text))
         else:
             sheet.add("gpu_pci_id", {"device_id": f"{vendor}:{item.text}", "product": product}, origin, item)
 
@@ -497,6 +534,62 @@ def _read_model(sheet: _Sheet, group: Node, node: Node, names: Sequence[str], in
 def _with_mib(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
     vram = fields.get("vram_gib")
     return dict(fields) | ({"vram_mib": int(vram) * 1024} if vram is not None else {})
+
+
+# --- add-on packages: one block a package --------------------------------------------------------------------------
+
+_PACKAGE = ("package", "module", "instead", "binds", "needs", "builds")
+_NEEDS = ("since", "before", "torch_min", "sm_min", "linux_only", "install")
+_BUILT = ("torch", "versions", "since", "before", "install")
+# Of a span without an end: below and above every version.
+_FIRST, _LAST = "0", "4000"
+
+
+def _read_extensions(sheet: _Sheet) -> None:
+    for node in sheet.elements:
+        if not sheet.keys(node, _PACKAGE, ("package", "module")):
+            continue
+        shared = sheet.take("extension", ("package", "module"), node)
+        inherited = sheet.origin(node, _Origin())
+        needs, builds = node.get("needs"), node.get("builds")
+        for need in needs.elements() if needs else ():
+            _read_need(sheet, node, need, shared, inherited)
+        binds = sheet.typed("extension_build", "binds", node.get("binds"))
+        if builds is not None and binds is None:
+            sheet.fault(node, "binds", Message("fault.binds"))
+        if binds is not None:
+            shared["binds"] = binds
+        for build in builds.elements() if builds else ():
+            _read_extension_build(sheet, build, shared, inherited)
+
+
+def _read_need(sheet: _Sheet, package: Node, node: Node, shared: Mapping[str, Scalar], inherited: _Origin) -> None:
+    if not sheet.keys(node, _NEEDS, ()):
+        return
+    fields: dict[str, Scalar] = {"since": _FIRST, "before": _LAST, **shared}
+    instead = package.get("instead")
+    if instead is not None:
+        fields |= {f"instead_{lang}": text.text for lang in ("en", "zh") if (text := instead.get(lang)) is not None}
+    fields |= sheet.take("extension", _NEEDS, node)
+    sheet.add("extension", fields, sheet.sourced(node, inherited), node)
+
+
+def _read_extension_build(sheet: _Sheet, node: Node, shared: dict[str, Scalar], inherited: _Origin) -> None:
+    """One row a version, the first of which is the one to install; or one for a span of them."""
+    if not sheet.keys(node, _BUILT, ("torch",)):
+        return
+    origin = sheet.sourced(node, inherited)
+    fields = shared | sheet.take("extension_build", ("torch", "since", "before", "install"), node)
+    versions = sheet.words(node.get("versions"), "versions")
+    if bool(versions) == ("since" in fields):
+        sheet.fault(node, "versions", Message("fault.versions_or_span"))
+    for index, item in enumerate(versions):
+        version = sheet.typed("extension_build", "version", item)
+        if version is not None:
+            own: dict[str, Scalar] = {"version": version, **({"install": version} if index == 0 else {})}
+            sheet.add("extension_build", fields | own, origin, item)
+    if not versions:
+        sheet.add("extension_build", {"before": _LAST, **fields}, origin, node)
 
 
 # --- planning ---------------------------------------------------------------------------------------------------------
@@ -528,15 +621,17 @@ def _check_model(sheet: _Sheet, node: Node, fields: Mapping[str, Scalar]) -> Non
     shape = ("layers", "hidden", "heads", "kv_heads", "head_dim", "intermediate", "vocab")
     given = [name for name in shape if name in fields]
     if "kind" not in fields:
-        sheet.fault(node, "kind", "is missing")
+        sheet.fault(node, "kind", Message("fault.missing"))
+    if fields.get("kind") == "vision" and len(given) == len(shape) and "tokens" not in fields:
+        sheet.fault(node, "tokens", Message("fault.image_tokens"))
     if fields.get("kind") == "decoder" and len(given) < len(shape):
-        sheet.fault(node, next(n for n in shape if n not in fields), "is missing: a decoder needs its whole shape")
+        sheet.fault(node, next(n for n in shape if n not in fields), Message("fault.decoder_shape"))
     elif len(given) == len(shape) and fields.get("kind") == "decoder" and "active_m" not in fields:
         layers, hidden, heads, kv_heads, size, wide, vocab = (int(fields[n]) for n in shape)
         matrices = 2 * hidden * size * (heads + kv_heads) + (3 if fields.get("gated") else 2) * hidden * wide
         total = layers * matrices + vocab * hidden * (1 if fields.get("tied") else 2)
         if not 0.93 < total / 1e6 / int(fields["params_m"]) < 1.07:
-            sheet.fault(node, "params_m", f"the shape makes {total // 10**6} million parameters")
+            sheet.fault(node, "params_m", Message("fault.parameters", n=total // 10**6))
 
 
 def _read_planning(sheet: _Sheet) -> None:
@@ -547,11 +642,11 @@ def _read_planning(sheet: _Sheet) -> None:
         texts = {n: found.text for n in _FIGURE if (found := node.get(n) or node.get("value")) is not None}
         wrong = [n for n in _FIGURE if not _DECIMAL.match(texts.get(n, ""))]
         for name in wrong:
-            sheet.fault(node, name, "must be a number with at most three decimals")
+            sheet.fault(node, name, Message("fault.decimal"))
         if not wrong:
             low, value, high = (round(float(texts[n]) * 1000) for n in _FIGURE)
             if not low <= value <= high:
-                sheet.fault(node, "value", "must lie between low and high")
+                sheet.fault(node, "value", Message("fault.between"))
             sheet.add("plan_figure", fields | {"low": low, "value": value, "high": high}, sheet.sourced(node), node)
 
 
@@ -578,7 +673,9 @@ def _check_identities(rows: Iterable[CatalogRow], vocabulary: Vocabulary, proble
         # One build listed twice repeats its targets: one report, at the build.
         if first is not row and row.type not in ("build_target", "build_gfx"):
             shown = " ".join(str(row.fields.get(name)) for name in names)
-            problems.add(row.file, row.line, ".".join(names), f'"{shown}" is already given at line {first.line}')
+            problems.add(
+                row.file, row.line, ".".join(names), Message("fault.given_at_line", value=shown, line=first.line)
+            )
 
 
 def _check_across(rows: Sequence[CatalogRow], problems: Problems) -> None:
@@ -588,11 +685,11 @@ def _check_across(rows: Sequence[CatalogRow], problems: Problems) -> None:
     products = {row.fields["product"] for row in _of(rows, "gpu_model") if "product" in row.fields}
     for row in _of(rows, "gpu_price"):
         if products and row.fields.get("product") not in products:
-            problems.add(row.file, row.line, "product", f'"{row.fields.get("product")}" is not among the GPUs')
+            problems.add(row.file, row.line, "product", Message("fault.not_among_gpus", name=row.fields.get("product")))
     known = {row.fields.get("sm") for row in _of(rows, "architecture")}
     for row in _of(rows, "gpu_model"):
         if known and "sm" in row.fields and row.fields["sm"] not in known:
-            problems.add(row.file, row.line, "sm", f"{row.fields['sm']} is not among the architectures")
+            problems.add(row.file, row.line, "sm", Message("fault.not_among_architectures", sm=row.fields["sm"]))
 
 
 def _check_rising(rows: Sequence[CatalogRow], problems: Problems) -> None:
@@ -604,7 +701,7 @@ def _check_rising(rows: Sequence[CatalogRow], problems: Problems) -> None:
             for older, newer in pairwise(having):
                 low, high = older.fields[name], newer.fields[name]
                 if _numbers(high) < _numbers(low):
-                    message = f"{high} is below the {low} of the older row at line {older.line}"
+                    message = Message("fault.falls", high=high, low=low, line=older.line)
                     problems.add(newer.file, newer.line, name, message)
 
 
@@ -612,7 +709,12 @@ def _check_spans(rows: Sequence[CatalogRow], problems: Problems) -> None:
     for type_name, low, high in _SPANS:
         for row in _of(rows, type_name):
             if low in row.fields and high in row.fields and _numbers(row.fields[low]) > _numbers(row.fields[high]):
-                problems.add(row.file, row.line, low, f"{row.fields[low]} is above {high} {row.fields[high]}")
+                problems.add(
+                    row.file,
+                    row.line,
+                    low,
+                    Message("fault.above", value=row.fields[low], name=high, limit=row.fields[high]),
+                )
 
 
 def _check_targets(rows: Sequence[CatalogRow], problems: Problems) -> None:
@@ -623,14 +725,14 @@ def _check_targets(rows: Sequence[CatalogRow], problems: Problems) -> None:
         if "cuda" in row.fields:
             cuda_of[row.fields["build"]] = row.fields["cuda"]
             if releases and row.fields["cuda"] not in releases:
-                problems.add(row.file, row.line, "variant", f"CUDA {row.fields['cuda']} is not among the CUDA releases")
+                problems.add(row.file, row.line, "variant", Message("fault.not_among_cuda", cuda=row.fields["cuda"]))
     for row in _of(rows, "build_target"):
         release = releases.get(cuda_of.get(row.fields["build"]))
         low, high = (release.get("first_sm"), release.get("last_sm")) if release else (None, None)
         sm = int(row.fields["sm"])
         if low is not None and high is not None and not int(low) <= sm <= int(high):
             name = "ptx" if row.fields["code"] == "ptx" else "targets"
-            message = f"{sm} is outside {low} to {high}, what CUDA {cuda_of[row.fields['build']]} compiles for"
+            message = Message("fault.target_range", sm=sm, low=low, high=high, cuda=cuda_of[row.fields["build"]])
             problems.add(row.file, row.line, name, message)
 
 
@@ -662,10 +764,16 @@ _READERS: dict[str, Callable[[_Sheet], None]] = {
     "driver_branches": _plain("driver_branch", ("branch", "supported", "cuda_max")),
     "architectures": _plain("architecture", ("sm", "first_cuda")),
     "gfx_targets": _plain("gfx_target", ("gfx", "integrated")),
+    "pci_chips": _plain("pci_chip", ("chip",)),
     "torch_builds": _read_torch_builds,
     "gpus": _read_gpus,
+    "model_kinds": _plain("model_kind", ("kind", "images", "every_token", "checkpointed", "adapters")),
+    "methods": _plain("plan_method", ("method", "training")),
+    "images": _plain("image_release", ("repository", "release", "torch", "cuda")),
     "mirrors": _plain("mirror", ("name", "title", "base", "how")),
     "models": _read_models,
+    "nvml_codes": _plain("nvml_code", ("code", "name", "meaning_en", "meaning_zh", "at_start", "on_call")),
     "planning": _read_planning,
+    "extensions": _read_extensions,
     "prices": _plain("gpu_price", ("product", "usd")),
 }

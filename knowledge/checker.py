@@ -16,13 +16,16 @@ from typing import Any
 from ..engine.analysis import RuleError, check_rules, levels
 from ..engine.ir import Pattern, Rule
 from ..facts import Scalar
+from ..messages import NOTHING, Message
 from . import templates
 from .build import SLUG, Sources, Unit, read_sources, static_rows
 from .compile import EVIDENCE_ALIAS
 from .functions import operands_fault
 from .loader import knowledge_files
+from .message_checks import message_faults
 from .patterns import contradiction, may_match_conclusion, may_match_row, repeated, unguarded
 from .problems import KnowledgeError, Problem, Problems, did_you_mean
+from .publishers import PRIMARY
 from .signature_checks import check_phrases, check_signatures, kinds_given
 from .yamlnodes import load
 
@@ -31,13 +34,14 @@ _SAID_BY_ASKING = ("question_asked", "gpu_mentioned")
 # Derived types that reports are made of, whether or not a rule reads them too.
 _READ_BY_REPORTS = (
     "evidence", "symptom", "fix_offer", "fix_option", "pick", "strike", "driver_target", "wsl_known",
-    "plan_verdict", "plan_claim", "plan_beats",
+    "plan_verdict", "plan_claim", "plan_beats", "advice_due",
 )  # fmt: skip
 _SUPPORT = ("decisive", "strong", "weak")
+_UNKNOWN_KIND = Message("fault.source_kind")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _WIDE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff01-\uff5e]")
 # A Chinese text may be a name, a command or a quoted message throughout, but no sentence of another language.
-_QUOTED = re.compile(r"“[^”]*”|`[^`]*`")
+_QUOTED = re.compile(r"“[^”]*”|`[^`]*`|^gpurules .*", re.MULTILINE)
 _PROSE = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")
 # Somewhere it is tomorrow already.
 _AHEAD = timedelta(days=1)
@@ -82,17 +86,22 @@ class _Checks:
         self.causes()
         self.questions()
         self.words()
+        self.messages()
         self.rule_base()
         self.derived_types()
         self.reachable()
         self.dates()
+        self.tables_of_sources()
         check_signatures(self.sources, self.problems)
         check_phrases(self.sources, self.problems)
 
     def named(self, unit: Unit, field: str, what: str, name: str, known: Collection[str]) -> None:
         """A name must be known."""
         if name not in known:
-            unit.fault(self.problems, field, f'unknown {what} "{name}"{did_you_mean(name, known)}')
+            told = Message(f"fault.what.{what}")
+            unit.fault(
+                self.problems, field, Message("fault.unknown", what=told, name=name, hint=did_you_mean(name, known))
+            )
 
     def asks(self, unit: Unit) -> None:
         for index, name in enumerate(unit.data.get("asks", ())):
@@ -104,17 +113,20 @@ class _Checks:
         data = unit.data
         folder = data["file"].split("/")[1]
         if data["area"] != folder:
-            unit.fault(self.problems, "area", f'must be the folder\'s name, "{folder}"')
+            unit.fault(self.problems, "area", Message("fault.area", folder=folder))
         for index, conclusion in enumerate(data["conclude"]):
             if "cause" in conclusion:
                 self.named(unit, f"conclude[{index}].cause", "cause", conclusion["cause"], self.sources.causes)
                 if "severity" not in data:
-                    unit.fault(self.problems, "severity", "is missing: the rule speaks of a cause")
+                    unit.fault(self.problems, "severity", Message("fault.severity"))
         self.asks(unit)
+        self.sourced(unit, "finding" if _supports(data) else None)
         self.patterns(unit)
         bound = [_types(rule) for rule in unit.ir]
         for key in ("title", "because"):
             self.text(unit, key, data[key], bound)
+        for index, alarm in enumerate(data["false_alarms"]):
+            self.text(unit, f"false_alarms[{index}]", alarm, ())
         self.examples(unit)
 
     def examples(self, unit: Unit) -> None:
@@ -127,10 +139,10 @@ class _Checks:
                     self.fact(unit, f"{field}.derives", example["derives"], ("derived",))
                 own = {c["cause"] for c in unit.data["conclude"] if "cause" in c}
                 if "cause" in example:
-                    self.named(unit, f"{field}.cause", "conclusion of this rule", example["cause"], own)
+                    self.named(unit, f"{field}.cause", "own_conclusion", example["cause"], own)
                 if kind == "unknown":
                     if "needs" not in example:
-                        unit.fault(self.problems, f"{field}.needs", "is missing: name the type that is not known")
+                        unit.fault(self.problems, f"{field}.needs", Message("fault.needs"))
                     else:
                         self.named(unit, f"{field}.needs", "type", example["needs"], self.vocabulary.types)
 
@@ -138,7 +150,7 @@ class _Checks:
         """A fact as examples and effects state it: known type, fields and values."""
         for type_name, fields in fact.items():
             known = [name for name, spec in self.vocabulary.types.items() if spec.kind in kinds]
-            self.named(unit, f"{field}.{type_name}", f"{kinds[0]} type", type_name, known)
+            self.named(unit, f"{field}.{type_name}", kinds[0], type_name, known)
             if type_name not in known:
                 continue
             for name, value in fields.items():
@@ -155,7 +167,8 @@ class _Checks:
         for index, cause in enumerate(data["causes"]):
             self.named(unit, f"causes[{index}]", "cause", cause, self.sources.causes)
         if not SLUG.match(data["action"]):
-            unit.fault(self.problems, "action", "is lower case, its words parted by underscores")
+            unit.fault(self.problems, "action", Message("fault.action"))
+        self.sourced(unit, "fix" if any(step["run"] for step in data["steps"]) else None)
         self.patterns(unit)
         bound = [_types(rule) for rule in unit.ir if "?" not in rule.id]
         for key in ("title", "not_simulable", "risks", "undo", "verify"):
@@ -169,9 +182,9 @@ class _Checks:
         self.effects(unit, bound)
         if data["kind"] == "cure":
             if not data["effects"] and "not_simulable" not in data:
-                unit.fault(self.problems, "effects", "is missing: a cure has `effects`, or says why in `not_simulable`")
+                unit.fault(self.problems, "effects", Message("fault.cure_effects"))
             if "verify" not in data and not data["verify_run"]:
-                unit.fault(self.problems, "verify", "is missing: a cure has `verify` or `verify_run`")
+                unit.fault(self.problems, "verify", Message("fault.cure_verify"))
 
     def options(self, unit: Unit) -> None:
         optional = unit.data["optional"]
@@ -179,10 +192,10 @@ class _Checks:
         for field, item in _items(unit.data):
             if isinstance(item, dict):
                 used.add(item["if"])
-                self.named(unit, f"{field}.if", "alias of `optional`:", item["if"], optional)
+                self.named(unit, f"{field}.if", "optional_alias", item["if"], optional)
         for alias in optional:
             if alias not in used:
-                unit.fault(self.problems, f"optional.{alias}", "no `if` uses it")
+                unit.fault(self.problems, f"optional.{alias}", Message("fault.no_if"))
 
     def numbers(self, unit: Unit, bound: Sequence[Mapping[str, str]]) -> None:
         """The computed figures of a fix: a known function of whole numbers that the patterns bind."""
@@ -193,20 +206,20 @@ class _Checks:
             for operand in operands:
                 if isinstance(operand, str):
                     if not operand.startswith("$"):
-                        unit.fault(self.problems, f"numbers.{name}", f'"{operand}" is no reference: write $alias.field')
+                        unit.fault(self.problems, f"numbers.{name}", Message("fault.no_reference", value=operand))
                     self.slots(unit, f"numbers.{name}", "{" + operand.removeprefix("$") + "}", bound)
 
     def steps(self, unit: Unit, bound: Sequence[Mapping[str, str]]) -> None:
         for index, step in enumerate(unit.data["steps"]):
             field = f"steps[{index}]"
             if not step["run"] and "say" not in step:
-                unit.fault(self.problems, field, "needs `run` or `say`")
+                unit.fault(self.problems, field, Message("fault.run_or_say"))
             if "say" in step:
                 self.text(unit, f"{field}.say", step["say"], bound)
             if step["run"][:1] == ["sudo"] and not step["needs_root"]:
-                unit.fault(self.problems, f"{field}.needs_root", "must be true: the command begins with sudo")
+                unit.fault(self.problems, f"{field}.needs_root", Message("fault.sudo"))
             if step["needs_root"] and "risks" not in unit.data:
-                unit.fault(self.problems, "risks", "is missing: a step needs root")
+                unit.fault(self.problems, "risks", Message("fault.root_risks"))
 
     def effects(self, unit: Unit, bound: Sequence[Mapping[str, str]]) -> None:
         for index, effect in enumerate(unit.data["effects"]):
@@ -216,19 +229,17 @@ class _Checks:
                 constants = {n: v for n, v in fields.items() if not (isinstance(v, str) and templates.slots(v))}
                 self.fact(unit, field, {type_name: constants}, ("observed",))
                 for name in fields.keys() - constants.keys():
-                    self.filled(unit, f"{field}.{type_name}.{name}", operation, type_name, name)
+                    self.filled(unit, f"{field}.{type_name}.{name}", type_name, name)
                     self.slots(unit, f"{field}.{type_name}.{name}", str(fields[name]), bound)
 
-    def filled(self, unit: Unit, field: str, operation: str, type_name: str, name: str) -> None:
+    def filled(self, unit: Unit, field: str, type_name: str, name: str) -> None:
         """A field of an effect that is filled with a value of a matched fact."""
-        if operation == "remove":
-            unit.fault(self.problems, field, "must be a constant: what is removed is not filled in")
-        elif type_name in self.vocabulary.types:
+        if type_name in self.vocabulary.types:
             spec = self.vocabulary.types[type_name].fields.get(name)
             if spec is None:
-                unit.fault(self.problems, field, str(self.vocabulary.check(type_name, name, "")))
+                unit.fault(self.problems, field, self.vocabulary.check(type_name, name, "") or NOTHING)
             elif spec.type in ("int", "bool"):
-                unit.fault(self.problems, field, f"a text cannot fill a field of type {spec.type}")
+                unit.fault(self.problems, field, Message("fault.text_fills", type=spec.type))
 
     # --- causes, symptoms, questions ----------------------------------------------------------------------------------
 
@@ -247,9 +258,9 @@ class _Checks:
                     self.text(unit, key, unit.data[key], ())
             if unit.data["severity"] == "error" and unit.data["status"] != "preview":
                 if name not in evidenced:
-                    unit.fault(self.problems, "", "no rule gives evidence for it; until one does, `status: preview`")
+                    unit.fault(self.problems, "", Message("fault.no_evidence"))
                 if name not in served:
-                    unit.fault(self.problems, "", "no fix serves it; until one does, `status: preview`")
+                    unit.fault(self.problems, "", Message("fault.no_fix"))
 
     def symptom(self, name: str, unit: Unit) -> None:
         self.text(unit, "title", unit.data["title"], ())
@@ -258,7 +269,7 @@ class _Checks:
                 self.named(unit, f"{key}[{index}]", type_name, kind, self.kinds[type_name])
         raised = {c.fields["kind"] for rule in self.ir for c in rule.conclusions if c.type == "symptom"}
         if name not in raised:
-            unit.fault(self.problems, "", "needs `errors`, `statements` or a rule that raise it")
+            unit.fault(self.problems, "", Message("fault.symptom"))
         for cause in unit.data["causes"]:
             self.named(unit, f"causes.{cause}", "cause", cause, self.sources.causes)
         self.asks(unit)
@@ -289,6 +300,17 @@ class _Checks:
                 if key in unit.data:
                     self.languages(unit, key, unit.data[key])
 
+    def messages(self) -> None:
+        """The words of the interface."""
+        root = load(self.sources.files["messages.yaml"], self.problems, "messages.yaml")
+        if root is None:
+            return
+        self.problems.found += message_faults(root)
+        for key, entry in root.pairs():
+            text = {name.text: value.text for name, value in entry.pairs()}
+            if text.keys() >= {"en", "zh"}:
+                self.languages(Unit({}, entry, key.text), "", text)
+
     # --- texts --------------------------------------------------------------------------------------------------------
 
     def text(self, unit: Unit, field: str, text: Mapping[str, str], bound: Sequence[Mapping[str, str]]) -> None:
@@ -300,13 +322,13 @@ class _Checks:
         own, other = ({s.replace(f"_{lang}}}", "}") for s in templates.slots(text[lang])} for lang in ("en", "zh"))
         if own != other:
             missing = own ^ other
-            unit.fault(self.problems, field, f"only one language has {', '.join(sorted(missing))}")
+            unit.fault(self.problems, field, Message("fault.one_language", slots=sorted(missing)))
 
     def languages(self, unit: Unit, field: str, text: Mapping[str, str]) -> None:
         if _WIDE.search(text["en"]):
-            unit.fault(self.problems, f"{field}.en", "holds Chinese characters")
+            unit.fault(self.problems, f"{field}.en", Message("fault.chinese"))
         if not _HAN.search(text["zh"]) and _PROSE.search(_QUOTED.sub("", text["zh"])):
-            unit.fault(self.problems, f"{field}.zh", "is not translated")
+            unit.fault(self.problems, f"{field}.zh", Message("fault.untranslated"))
 
     def slots(self, unit: Unit, field: str, text: str, bound: Sequence[Mapping[str, str]]) -> None:
         for types in bound:
@@ -320,13 +342,11 @@ class _Checks:
             spec = self.vocabulary.types[pattern.type]
             field = contradiction(pattern, spec)
             if field:
-                effect = "always holds" if pattern.negated else "never matches"
-                unit.fault(
-                    self.problems, f"{place}.{pattern.type}.{field}", f"contradicts itself: the pattern {effect}"
-                )
+                effect = "fault.always_holds" if pattern.negated else "fault.never_matches"
+                unit.fault(self.problems, f"{place}.{pattern.type}.{field}", Message(effect))
             if unguarded(rule, pattern, spec) and not unit.data.get("assume"):
                 guard = f"{{coverage: {{domain: {spec.domain}, complete: true}}}}"
-                unit.fault(self.problems, place, f"nobody may have looked for {pattern.type}: needs a pattern {guard}")
+                unit.fault(self.problems, place, Message("fault.unguarded", type=pattern.type, guard=guard))
             for test in pattern.tests:
                 if test.field == "kind" and pattern.type in self.kinds:
                     for kind in test.value if isinstance(test.value, tuple) else (test.value,):
@@ -342,18 +362,20 @@ class _Checks:
                 check_rules((rule,))
                 sound.append(rule)
             except RuleError as error:
-                owners[rule.id].fault(self.problems, "when", str(error))
+                owners[rule.id].fault(self.problems, "when", Message("fault.engine", text=error))
         while True:
             try:
                 levels(sound)
                 break
             except RuleError as error:
                 culprit = next(r for r in sound if str(error).startswith(f"rule {r.id}: "))
-                owners[culprit.id].fault(self.problems, "when", str(error).partition(": ")[2])
+                said = Message("fault.engine", text=str(error).partition(": ")[2])
+                owners[culprit.id].fault(self.problems, "when", said)
                 sound.remove(culprit)
         for first, second in repeated(r for unit in self.sources.rules.values() for r in unit.ir):
-            where = "an alternative of this rule" if first.group == second.group else f"rule {first.group}"
-            owners[second.id].fault(self.problems, "when", f"the same patterns and conclusions as {where}")
+            same = first.group == second.group
+            told = Message("fault.repeats_itself") if same else Message("fault.repeats", rule=first.group)
+            owners[second.id].fault(self.problems, "when", told)
 
     def reachable(self) -> None:
         """Positive patterns that nothing can match: no conclusion and no catalog row passes their tests."""
@@ -371,8 +393,8 @@ class _Checks:
                 else:
                     matched = any(may_match_conclusion(pattern, c) for c in concluded if c.type == pattern.type)
                 if not matched:
-                    source = "row of the catalogs" if kind == "catalog" else "rule's conclusion"
-                    unit.fault(self.problems, place, f"never matches: no {source} passes its tests")
+                    told = "fault.no_row" if kind == "catalog" else "fault.no_conclusion"
+                    unit.fault(self.problems, place, Message(told))
 
     def derived_types(self) -> None:
         """Derived types that nothing concludes or nothing uses."""
@@ -386,9 +408,26 @@ class _Checks:
             if spec is None or spec.kind != "derived":
                 continue
             if key.text not in concluded:
-                self.problems.add(key.file, key.line, key.text, "no rule concludes it")
+                self.problems.add(key.file, key.line, key.text, Message("fault.not_concluded"))
             if key.text not in used:
-                self.problems.add(key.file, key.line, key.text, "nothing uses it")
+                self.problems.add(key.file, key.line, key.text, Message("fault.unused"))
+
+    # --- sources ------------------------------------------------------------------------------------------------------
+
+    def sourced(self, unit: Unit, what: str | None) -> None:
+        """Of every page it is known what it is; `what` rests on one of a primary kind that somebody opened."""
+        pages = unit.data["sources"]
+        for index, page in enumerate(pages):
+            if "kind" not in page:
+                unit.fault(self.problems, f"sources[{index}].url", _UNKNOWN_KIND)
+        if what and all("kind" in p for p in pages) and not any(p["opened"] and p["kind"] in PRIMARY for p in pages):
+            unit.fault(self.problems, "sources", Message(f"fault.primary.{what}"))
+
+    def tables_of_sources(self) -> None:
+        for file, table in self.sources.cited.items():
+            for key, page in table.items():
+                if page.kind is None:
+                    self.problems.add(file, 0, f"sources.{key}.url", _UNKNOWN_KIND)
 
     # --- dates --------------------------------------------------------------------------------------------------------
 
@@ -403,12 +442,17 @@ class _Checks:
             if fault:
                 self.problems.add(f"facts/{catalog}.yaml", 0, "retrieved", fault)
 
-    def date_fault(self, text: str) -> str | None:
+    def date_fault(self, text: str) -> Message | None:
         try:
             day = date.fromisoformat(text)
         except ValueError:
-            return f'"{text}" is no date'
-        return f"{text} is in the future" if day > self.today + _AHEAD else None
+            return Message("fault.no_date", text=text)
+        return Message("fault.future", text=text) if day > self.today + _AHEAD else None
+
+
+def _supports(data: Mapping[str, Any]) -> bool:
+    """Whether a rule speaks for a cause."""
+    return any(conclusion.get("evidence") in _SUPPORT for conclusion in data["conclude"])
 
 
 def _types(rule: Rule) -> dict[str, str]:
@@ -445,6 +489,7 @@ def _answered(sources: Sources) -> Iterator[str]:
 def _items(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The arguments and package versions of a fix, plain ones and optional ones."""
     for name, item in data["packages"].items():
+        yield f"packages.{name}", name
         yield f"packages.{name}", item
     for number, step in enumerate(data["steps"]):
         for index, item in enumerate(step["run"]):

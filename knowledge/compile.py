@@ -22,6 +22,7 @@ from typing import Any
 
 from ..engine.ir import Conclusion, Join, Pattern, Ref, Rule, Test
 from ..facts import Scalar
+from ..messages import Message
 from .problems import did_you_mean
 from .versions import parse_version
 from .vocabulary import SUBFIELDS, Vocabulary
@@ -37,8 +38,9 @@ EVIDENCE_ALIAS = "e_"
 class LanguageError(Exception):
     """A fault in a rule's text: `field` is the path inside the file, e.g. `when.t.torch.version`."""
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, field: str, message: Message) -> None:
         self.field = field
+        self.message = message
         super().__init__(message)
 
 
@@ -117,20 +119,19 @@ class Compiler:
         return rules
 
     def symptom(self, slug: str, data: Mapping[str, Any]) -> list[Rule]:
-        """The IR rules that raise a symptom from error lines and statements."""
-        rules = []
-        for source, kinds in (("error", data.get("errors") or ()), ("statement", data.get("statements") or ())):
-            if kinds:
-                pattern = Pattern("s", source, (Test("kind", "in", tuple(sorted(kinds))),))
-                rules.append(
-                    Rule(
-                        f"symptom/{slug}/{source}",
-                        (pattern,),
-                        (Conclusion("symptom", {"kind": slug}),),
-                        f"symptom/{slug}",
-                    )
-                )
-        return rules
+        """The IR rules that raise a symptom from error lines, statements and codes of NVML."""
+        raised: list[Rule] = []
+        for source, field, key in (
+            ("error", "kind", "errors"),
+            ("statement", "kind", "statements"),
+            ("nvml", "code", "nvml"),
+        ):
+            known = data.get(key) or ()
+            if known:
+                pattern = Pattern("s", source, (Test(field, "in", tuple(sorted(known))),))
+                conclusions = (Conclusion("symptom", {"kind": slug}),)
+                raised.append(Rule(f"symptom/{slug}/{source}", (pattern,), conclusions, f"symptom/{slug}"))
+        return raised
 
     # --- patterns --------------------------------------------------------------------------------------------------
 
@@ -144,7 +145,7 @@ class Compiler:
         for key, group in when.items():
             if key.startswith(_ANY_OF):
                 if not isinstance(group, list) or not group or not all(isinstance(b, dict) for b in group):
-                    raise LanguageError(f"{field}.{key}", "must be a list of patterns by alias")
+                    raise LanguageError(f"{field}.{key}", Message("fault.any_of"))
                 groups.append([(f"{field}.{key}[{index}]", branch) for index, branch in enumerate(group)])
         for branches in itertools.product(*groups):
             bodies: dict[str, Any] = {}
@@ -152,9 +153,9 @@ class Compiler:
             for place, branch in branches:
                 for alias, body in branch.items():
                     if not _ALIAS.match(alias):
-                        raise LanguageError(f"{place}.{alias}", "an alias is lower case with underscores")
+                        raise LanguageError(f"{place}.{alias}", Message("fault.alias"))
                     if alias in bodies or any(alias == p.alias for p in lead):
-                        raise LanguageError(f"{place}.{alias}", "the alias is used twice")
+                        raise LanguageError(f"{place}.{alias}", Message("fault.alias_twice"))
                     bodies[alias], places[alias] = body, f"{place}.{alias}"
             yield self._patterns(bodies, places, lead)
 
@@ -194,14 +195,16 @@ class Compiler:
             with self._noting():
                 self._pattern(alias, body, types, places[alias])
         if not self._faults:
-            self._faults.append(LanguageError(places[next(iter(waiting))], "references go in a circle"))
+            self._faults.append(LanguageError(places[next(iter(waiting))], Message("fault.circle")))
 
     def _type_of(self, body: Any, field: str) -> str:
         if not isinstance(body, dict) or len(body) != 1:
-            raise LanguageError(field, "a pattern is {type: {field: test}}")
+            raise LanguageError(field, Message("fault.pattern"))
         name = str(next(iter(body)))
         if name not in self.vocabulary.types:
-            raise LanguageError(field, f'unknown type "{name}"{did_you_mean(name, self.vocabulary.types)}')
+            raise LanguageError(
+                field, Message("fault.unknown_type", name=name, hint=did_you_mean(name, self.vocabulary.types))
+            )
         return name
 
     def _pattern(self, alias: str, body: Any, types: Mapping[str, str], field: str) -> Pattern:
@@ -210,7 +213,7 @@ class Compiler:
         type_name = self._type_of(inner, field)
         conditions = inner[type_name] or {}
         if not isinstance(conditions, dict):
-            raise LanguageError(f"{field}.{type_name}", "must map fields to tests")
+            raise LanguageError(f"{field}.{type_name}", Message("fault.tests"))
         tests: list[Test] = []
         joins: list[Join] = []
         for name, wanted in conditions.items():
@@ -237,7 +240,7 @@ class Compiler:
             tests.append(Test(column, "known"))
             return
         if operator in ("lt", "le", "gt", "ge") and kind not in ("int", "version", "sm"):
-            raise LanguageError(path, f"{kind} has no order")
+            raise LanguageError(path, Message("fault.no_order", type=kind))
         reference = _reference(value)
         if reference is not None:
             if reference.alias not in self._unbound:
@@ -252,20 +255,18 @@ class Compiler:
     ) -> Join:
         other_type = types.get(reference.alias)
         if other_type is None:
-            raise LanguageError(path, f'unknown alias "${reference.alias}"{did_you_mean(reference.alias, types)}')
+            raise LanguageError(path, _unknown_alias(reference, types))
         other_kind = self._kind(other_type, reference.field, path)
         if _comparable(kind) != _comparable(other_kind):
-            raise LanguageError(path, f"compares {kind} with {other_kind}")
+            raise LanguageError(path, Message("fault.compares", kind=kind, other=other_kind))
         return Join(column, operator, reference.alias, _column(reference.field, other_kind))
 
     def _kind(self, type_name: str, name: str, path: str) -> str:
         problem = self.vocabulary.check(type_name, name, "") if "." in name else None
         spec = self.vocabulary.types[type_name].fields.get(name.partition(".")[0])
         if spec is None:
-            raise LanguageError(
-                path,
-                f'unknown field "{name}" of {type_name}{did_you_mean(name, self.vocabulary.types[type_name].fields)}',
-            )
+            hint = did_you_mean(name, self.vocabulary.types[type_name].fields)
+            raise LanguageError(path, Message("fault.unknown_field_of", name=name, type=type_name, hint=hint))
         if problem:
             raise LanguageError(path, problem)
         part = name.partition(".")[2]
@@ -282,26 +283,26 @@ class Compiler:
         if kind == "version":
             parts = parse_version(str(value))
             if parts is None:
-                raise LanguageError(path, "must be a version")
+                raise LanguageError(path, Message("fault.version"))
             return parts.order
         if kind == "int" and (isinstance(value, bool) or not isinstance(value, int)):
-            raise LanguageError(path, f'"{name}" must be a whole number')
+            raise LanguageError(path, Message("fault.whole_number", name=name))
         if isinstance(value, str) and value.startswith("$"):
-            raise LanguageError(path, f'"{value}" is no reference: write $alias.field, and only one')
+            raise LanguageError(path, Message("fault.one_reference", value=value))
         if isinstance(value, str | int):
             return value
-        raise LanguageError(path, "must be one value")
+        raise LanguageError(path, Message("fault.one_value"))
 
     # --- conclusions -----------------------------------------------------------------------------------------------
 
     def _conclusion(self, rule_id: str, data: Mapping[str, Any], types: Mapping[str, str], path: str) -> Conclusion:
         if data.get("fact") is not None:
             if data.get("cause") or data.get("evidence") or len(data["fact"]) != 1:
-                raise LanguageError(path, "concludes either one fact or evidence for a cause")
+                raise LanguageError(path, Message("fault.concludes"))
             ((type_name, fields),) = data["fact"].items()
             return self._derived(type_name, fields, types, f"{path}.fact.{type_name}")
         if not data.get("cause") or not data.get("evidence"):
-            raise LanguageError(path, "needs `fact`, or `cause` with `evidence`")
+            raise LanguageError(path, Message("fault.concludes_nothing"))
         about = data.get("about")
         fields = {"cause": data["cause"], "word": data["evidence"], "rule": rule_id} | (
             {"about": about} if about else {}
@@ -312,7 +313,9 @@ class Compiler:
         spec = self.vocabulary.types.get(type_name)
         if spec is None or spec.kind != "derived":
             derived = [n for n, t in self.vocabulary.types.items() if t.kind == "derived"]
-            raise LanguageError(path, f'"{type_name}" is not a derived type{did_you_mean(type_name, derived)}')
+            raise LanguageError(
+                path, Message("fault.not_derived", name=type_name, hint=did_you_mean(type_name, derived))
+            )
         result: dict[str, Scalar | Ref] = {}
         for name, value in fields.items():
             with self._noting():
@@ -328,7 +331,7 @@ class Compiler:
             return {} if reference.alias in self._unbound else self._copied(type_name, name, reference, types, path)
         problem = self.vocabulary.check(type_name, name, value)
         if not problem and isinstance(value, str) and value.startswith("$"):
-            problem = f'"{value}" is no reference: write $alias.field'
+            problem = Message("fault.no_reference", value=value)
         if problem:
             raise LanguageError(path, problem)
         return self.vocabulary.lower_fields(type_name, {name: self.vocabulary.coerce(type_name, name, value)})
@@ -338,20 +341,26 @@ class Compiler:
     ) -> dict[str, Ref]:
         source_type = types.get(reference.alias)
         if source_type is None:
-            raise LanguageError(path, f'unknown alias "${reference.alias}"{did_you_mean(reference.alias, types)}')
+            raise LanguageError(path, _unknown_alias(reference, types))
         source = self._kind(source_type, reference.field, path)
         target = self._kind(type_name, name, path)
         if target in SUBFIELDS and source != target:
-            raise LanguageError(path, f"a field of type {target} cannot be filled from {source}")
+            raise LanguageError(path, Message("fault.filled_from", target=target, source=source))
         if target not in SUBFIELDS and (target in ("int", "bool")) != (source in ("int", "bool", "sm")):
-            raise LanguageError(path, f"a field of type {target} cannot be filled from {source}")
+            raise LanguageError(path, Message("fault.filled_from", target=target, source=source))
         column = reference.field.replace(".", "__")
         parts = {f"{name}__{p}": Ref(reference.alias, f"{column}__{p}") for p in _parts(target)}
         return {name: Ref(reference.alias, column), **parts}
 
 
+def _unknown_alias(reference: _Reference, types: Mapping[str, str]) -> Message:
+    return Message("fault.unknown_alias", name=f"${reference.alias}", hint=did_you_mean(reference.alias, types))
+
+
 def _parts(kind: str) -> tuple[str, ...]:
-    return (*SUBFIELDS[kind], "n", "release__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+    return (
+        (*SUBFIELDS[kind], "n", "release__n", "built_for__n") if kind == "version" else tuple(SUBFIELDS.get(kind, {}))
+    )
 
 
 def _column(name: str, kind: str) -> str:
@@ -379,16 +388,15 @@ def _operators(wanted: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield "ne", value
         elif word in ("any_of", "none_of"):
             if not isinstance(value, list) or not value:
-                raise LanguageError(path, f"`{word}` takes a list of values")
+                raise LanguageError(path, Message("fault.takes_list", word=word))
             yield ("in" if word == "any_of" else "not_in"), value
         elif word == "known":
             if value is not True:
-                raise LanguageError(path, "`known` takes true only: what is unknown cannot be tested for")
+                raise LanguageError(path, Message("fault.known"))
             yield "known", True
         else:
-            raise LanguageError(
-                path, f'unknown test "{word}"{did_you_mean(str(word), [*_ORDER, "not", "any_of", "none_of", "known"])}'
-            )
+            hint = did_you_mean(str(word), [*_ORDER, "not", "any_of", "none_of", "known"])
+            raise LanguageError(path, Message("fault.unknown_test", word=word, hint=hint))
 
 
 def _reference(value: Any) -> _Reference | None:

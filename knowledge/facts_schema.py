@@ -6,11 +6,10 @@ say.
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
+from ..schemas import write_schemas
 from .loader import FOLDER
 from .problems import Problems
 from .vocabulary import FieldSpec, TypeSpec, load_vocabulary
@@ -49,11 +48,6 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def schema_text() -> str:
-    """The published file's content."""
-    return json.dumps(json_schema(), ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-
-
 def _type(spec: TypeSpec) -> dict[str, Any]:
     return {
         "type": "object",
@@ -70,10 +64,5 @@ def _field(spec: FieldSpec) -> dict[str, Any]:
     return {"type": _TYPES.get(spec.type, "string"), **told}
 
 
-def main(folder: str) -> None:
-    """Write the published schema into a folder."""
-    Path(folder, NAME).write_text(schema_text(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    write_schemas(sys.argv[1], {NAME: json_schema()})

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from ..facts import Fact, Provenance, Scalar
+from ..messages import Message
 from .aliases import Alias, Aliases, Found, normal_key
 from .converters import CONVERTERS, MAX_COUNT, Context, Outputs, environment, normal_name, truth, version
 from .phrases import GpuFinder, Phrases
@@ -82,17 +83,17 @@ def read_facts(
 
 def _decode(data: bytes, name: str, problems: Problems) -> str | None:
     if len(data) > MAX_BYTES:
-        problems.add(name, 0, "", f"larger than {MAX_BYTES // 1024 // 1024} MiB")
+        problems.add(name, 0, "", Message("fault.too_large", mib=MAX_BYTES // 1024 // 1024))
         return None
     # PowerShell's `>` writes UTF-16 with a byte order mark.
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
-        problems.add(name, 0, "", "neither UTF-8 nor UTF-16 text")
+        problems.add(name, 0, "", Message("fault.encoding"))
         return None
     if "\0" in text:
-        problems.add(name, text[: text.index("\0")].count("\n") + 1, "", "not text: it holds NUL characters")
+        problems.add(name, text[: text.index("\0")].count("\n") + 1, "", Message("fault.nul"))
         return None
     return text
 
@@ -105,10 +106,10 @@ def _parse(text: str, name: str, problems: Problems) -> Node | None:
         for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
             line = event.start_mark.line + 1 if event.start_mark else 0
             if isinstance(event, yaml.AliasEvent):
-                problems.add(name, line, "", "YAML aliases (*name) are not read in facts files")
+                problems.add(name, line, "", Message("fault.yaml_alias"))
                 return None
             if number > MAX_EVENTS:
-                problems.add(name, line, "", f"more than {MAX_EVENTS // 2} values")
+                problems.add(name, line, "", Message("fault.too_many_values", n=MAX_EVENTS // 2))
                 return None
     except (yaml.YAMLError, RecursionError, ValueError):
         pass  # parse() finds the same fault and says where it is.
@@ -130,7 +131,7 @@ def _typed_list(root: Node, problems: Problems) -> list[Node] | None:
         for key, _ in root.pairs():
             if key.text not in _BESIDE_FACTS:
                 hint = did_you_mean(key.text, _BESIDE_FACTS)
-                problems.add(key.file, key.line, key.text, f"unknown key beside `facts`{hint}")
+                problems.add(key.file, key.line, key.text, Message("fault.beside_facts", hint=hint))
         return listed.elements()
     if root.kind == "list" and any(_looks_typed(node) for node in root.elements()):
         return root.elements()
@@ -145,16 +146,18 @@ def _looks_typed(node: Node) -> bool:
 def _typed_fact(node: Node, name: str, vocabulary: Vocabulary, problems: Problems) -> Fact | None:
     members = [(k, v) for k, v in node.pairs() if k.text != _FROM]
     if len(members) != 1 or members[0][1].kind != "map":
-        problems.add(name, node.line, "", "a fact is written `- {type: {field: value}}`")
+        problems.add(name, node.line, "", Message("fault.fact_shape"))
         return None
     key, body = members[0]
     spec = vocabulary.types.get(key.text)
     if spec is None:
         observed = [t for t, s in vocabulary.types.items() if s.kind == "observed"]
-        problems.add(name, key.line, key.text, f"unknown type{did_you_mean(key.text, observed)}")
+        problems.add(
+            name, key.line, key.text, Message("fault.unknown_type_here", hint=did_you_mean(key.text, observed))
+        )
         return None
     if spec.kind != "observed":
-        problems.add(name, key.line, key.text, "is concluded, not observed; state what it follows from")
+        problems.add(name, key.line, key.text, Message("fault.not_observed"))
         return None
     fields: dict[str, Scalar] = {}
     for field_key, value in body.pairs():
@@ -168,14 +171,14 @@ def _typed_fact(node: Node, name: str, vocabulary: Vocabulary, problems: Problem
     return Fact(key.text, fields, (Provenance("user", name, key.line, _origin(node, body)),))
 
 
-def _typed_problem(vocabulary: Vocabulary, type_name: str, field_name: str, value: Node) -> str | None:
+def _typed_problem(vocabulary: Vocabulary, type_name: str, field_name: str, value: Node) -> Message | None:
     known = vocabulary.types[type_name].fields
     if field_name not in known:
-        return f"unknown field{did_you_mean(field_name, known)}"
+        return Message("fault.unknown_field", hint=did_you_mean(field_name, known))
     if value.kind != "scalar":
-        return "must be one value"
+        return Message("fault.one_value")
     if not value.quoted and value.text in ("", "~", "null"):
-        return "is empty; leave out what is not known"
+        return Message("fault.empty")
     return vocabulary.check(type_name, field_name, value.scalar())
 
 

@@ -75,37 +75,82 @@ def quantized_weights(shape: Shape, bytes_per_param: float, other_bytes: float) 
     return (shape.params - kept) * bytes_per_param + kept * other_bytes
 
 
-def layer_activations(shape: Shape, tokens: int, sequence: int, width: int, *, flash: bool) -> float:
-    """What the backward pass of one layer needs, without dropout. tokens: batch x sequence; width: bytes an element.
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """Bytes of an element in the matrix products and in the residual stream, which autocast keeps in float32."""
 
-    Per token: the inputs of both norms and both blocks, query, key, value, the attention's output, and the inputs of
-    the feed-forward matrices; without a fused attention also two matrices of heads x sequence. Korthikanti et al. 2022,
-    section 4.1, https://arxiv.org/abs/2205.05198 (34 sbh + 5 as²b with dropout and a feed-forward part of 4h)
+    element: int
+    stream: int
+
+    @property
+    def cast(self) -> bool:
+        """Whether every matrix gets its own copy of its input in fewer bits, as autocast makes it."""
+        return self.stream > self.element
+
+
+def layer_activations(shape: Shape, tokens: int, sequence: int, widths: Widths, *, fused: bool) -> float:
+    """What the backward pass of one layer needs, without dropout. tokens: batch x sequence.
+
+    Per token: the input of both norms (residual stream); the input of the matrices behind them, once, or under autocast
+    once for each matrix (query, key and value; gate and up); query, key, value and the attention's output with four
+    bytes a head (the softmax's sum); in the feed-forward part what goes into and comes out of the activation function,
+    twice where it is gated. An attention that is not fused keeps heads x sequence more: the softmax's result in float32
+    and, with fewer bits, its copy. Korthikanti et al. 2022, section 4.1, https://arxiv.org/abs/2205.05198; Dao et al.
+    2022, FlashAttention, section 3, https://arxiv.org/abs/2205.14135; PyTorch, autocast,
+    https://docs.pytorch.org/docs/stable/amp.html. tests/planning/test_oracle.py counts the same.
     """
     query, kv = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    attention = shape.hidden * 2 + query * 2 + kv * 2
-    feed_forward = shape.hidden * 2 + shape.intermediate * (4 if shape.gated else 2)
-    scores = 0 if flash else 2 * shape.heads * sequence
-    return float(tokens * width * (attention + feed_forward + scores))
+    inputs = (3, 2 if shape.gated else 1) if widths.cast else (1, 1)
+    stream = 2 * shape.hidden * widths.stream
+    elements = sum(inputs) * shape.hidden + 2 * query + 2 * kv + shape.intermediate * (4 if shape.gated else 2)
+    scores = 0 if fused else shape.heads * sequence * (4 + (widths.element if widths.element < 4 else 0))
+    return float(tokens * (stream + elements * widths.element + 4 * shape.heads + scores))
 
 
-def activations(
-    shape: Shape, tokens: int, sequence: int, width: int, *, flash: bool = True, checkpointing: bool = True
+def kept_activations(
+    shape: Shape, tokens: int, sequence: int, widths: Widths, *, fused: bool = True, checkpointing: bool = True
 ) -> float:
-    """Activations of a training step without the logits.
+    """What waits for the backward pass, without the output layer: every layer whole, or with checkpointing its input.
 
-    With full checkpointing each layer keeps its input, and one layer at a time is recomputed. Chen et al. 2016,
-    https://arxiv.org/abs/1604.06174; Korthikanti et al. 2022, section 5, https://arxiv.org/abs/2205.05198
+    Chen et al. 2016, https://arxiv.org/abs/1604.06174; Korthikanti et al. 2022, section 5,
+    https://arxiv.org/abs/2205.05198
     """
-    layer = layer_activations(shape, tokens, sequence, width, flash=flash)
-    if not checkpointing:
-        return shape.layers * layer
-    return shape.layers * tokens * shape.hidden * width + layer
+    if checkpointing:
+        return float(shape.layers * tokens * shape.hidden * widths.stream)
+    return shape.layers * layer_activations(shape, tokens, sequence, widths, fused=fused)
 
 
-def logits(shape: Shape, tokens: int, bytes_per_logit: float) -> float:
-    """The output layer's scores and what the loss keeps of them. The same paper, section 4.3."""
-    return tokens * shape.vocab * bytes_per_logit
+def working_activations(
+    shape: Shape, tokens: int, sequence: int, widths: Widths, *, fused: bool = True, checkpointing: bool = True
+) -> float:
+    """What the busiest layer of the backward pass needs besides: with checkpointing its activations once more.
+
+    On top come the gradients of what the widest step keeps: of gate and up, or of the one matrix without a gate; of an
+    attention that is not fused, the scores in float32 before and behind the softmax.
+    """
+    wide = shape.intermediate * (2 if shape.gated else 1) * widths.element
+    scores = 0 if fused else 2 * shape.heads * sequence * 4
+    again = layer_activations(shape, tokens, sequence, widths, fused=fused) if checkpointing else 0
+    return again + tokens * max(wide, scores)
+
+
+def output_activations(shape: Shape, tokens: int, widths: Widths, bytes_per_logit: float) -> float:
+    """The last norm's input and result, the output layer's scores and what the loss makes of them.
+
+    The loss is at its highest when the layers' own work has not begun, so the larger of the two counts. Korthikanti et
+    al. 2022, section 4.3, https://arxiv.org/abs/2205.05198
+    """
+    return tokens * (shape.hidden * (widths.stream + widths.element) + shape.vocab * bytes_per_logit)
+
+
+def gathered(shape: Shape, layers: float, width: int) -> float:
+    """Weights that sharding holds whole at a time: some layers, and embeddings and output layer all the while.
+
+    PyTorch: FSDP keeps the root's parameters between forward and backward pass,
+    https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html
+    """
+    root = min(embedding_params(shape), shape.params)
+    return (layers * (shape.params - root) / shape.layers + root) * width
 
 
 def kv_cache(shape: Shape, tokens: int, width: float) -> float:

@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..messages import Message
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -37,13 +39,13 @@ FUNCTIONS: Mapping[str, Function] = {
 }
 
 
-def operands_fault(name: str, operands: Sequence[object]) -> str | None:
+def operands_fault(name: str, operands: Sequence[object]) -> Message | None:
     """What is wrong with the use of a function, or None."""
     function = FUNCTIONS.get(name)
     if function is None:
-        return f'unknown function "{name}": there are {", ".join(sorted(FUNCTIONS))}'
+        return Message("fault.unknown_function", name=name, known=sorted(FUNCTIONS))
     if len(operands) < function.least or (function.most is not None and len(operands) > function.most):
-        return f'"{name}" takes {function.least}{"" if function.most else " or more"} operands'
+        return Message("fault.operands" if function.most else "fault.operands_or_more", name=name, n=function.least)
     return None
 
 

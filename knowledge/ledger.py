@@ -17,13 +17,16 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from ..messages import Message
 from . import formulas as _formulas
 from .loader import Knowledge, knowledge_files
-from .problems import KnowledgeError, Problems, did_you_mean
-from .schema import Day, OneFact, Slug, Text
+from .problems import KnowledgeError, Problem, Problems, did_you_mean
+from .schema import Day, Kind, OneFact, Slug, Text
+from .shapes import shape_fault
 from .yamlnodes import load, parse
 
-CARRIERS = ("rule", "fix", "row", "formula", "advice", "erratum")
+# A program that shows how, in the checkout and beside the installed package.
+Sample = Annotated[str, StringConstraints(pattern=r"^docs/samples/[a-z_]+\.py$")]
 ClaimId = Annotated[str, StringConstraints(pattern=r"^G\d-[A-Z]+-\d\d$")]
 Verdict = Literal["correct", "imprecise", "outdated", "wrong", "opinion"]
 _M = TypeVar("_M", bound=BaseModel)
@@ -39,6 +42,7 @@ class Page(_Model):
     url: Annotated[str, StringConstraints(pattern=r"^https://\S+$")]
     title: str
     opened: bool = True
+    kind: Kind | None = None
 
 
 class Where(_Model):
@@ -52,7 +56,7 @@ class Where(_Model):
     @model_validator(mode="after")
     def _one(self) -> Where:
         if len(self.model_fields_set) != 1:
-            raise ValueError("needs exactly one of rule, fix, row and formula")
+            raise ValueError("carrier_of_one_kind")
         return self
 
 
@@ -77,6 +81,7 @@ class Erratum(_Model):
     says: Text
     right: Text
     sources: tuple[str, ...] = Field(min_length=1)
+    sample: Sample | None = None
 
 
 class ErrataFile(_Model):
@@ -94,13 +99,15 @@ class AdviceEntry(_Model):
     causes: tuple[Slug, ...] = ()
     statements: tuple[Slug, ...] = ()
     words: tuple[str, ...] = ()
+    by_rule: bool = Field(default=False, description="a rule concludes advice_due of it")
     sources: tuple[str, ...] = Field(min_length=1)
+    sample: Sample | None = None
     guidance: tuple[ClaimId, ...] = ()
 
     @model_validator(mode="after")
     def _shown(self) -> AdviceEntry:
-        if not (self.causes or self.statements or self.words):
-            raise ValueError("needs causes, statements or words, or nobody ever sees it")
+        if not (self.causes or self.statements or self.words or self.by_rule):
+            raise ValueError("advice_never_shown")
         return self
 
 
@@ -145,9 +152,12 @@ class Ledger:
         """Every claim in order, with what carries it."""
         return [self._line(claim, entry) for claim, entry in self.book.claims.items()]
 
-    def faults(self, wanted: Iterable[str] | None = None) -> list[str]:
+    def faults(self, wanted: Iterable[str] | None = None) -> list[Problem]:
         """What is wrong with the files themselves; `wanted`: the claims that must be in the ledger."""
-        return [*self._unknown_claims(), *self._uncorrected(), *self._names(), *self._patterns(), *self._lost(wanted)]
+        return [
+            *self._unknown_claims(), *self._uncorrected(), *self._names(), *self._patterns(), *self._due(),
+            *self._lost(wanted),
+        ]  # fmt: skip
 
     def departures(self, rule: str) -> list[tuple[str, Erratum]]:
         """The corrected claims that a rule follows in place of what the guides say."""
@@ -180,21 +190,23 @@ class Ledger:
 
     # --- the files ---------------------------------------------------------------------------------------------------
 
-    def _unknown_claims(self) -> Iterator[str]:
+    def _unknown_claims(self) -> Iterator[Problem]:
         claims = self.book.claims
         for claim, carriers in self._named.items():
             if claim not in claims:
-                yield f"{carriers[0]}: no claim {claim}{did_you_mean(claim, claims)}"
+                told = Message("fault.no_claim", claim=claim, hint=did_you_mean(claim, claims))
+                yield Problem(carriers[0], 0, "", told)
         for claim in claims:
             if _topic(claim) not in self.book.topics:
-                yield f"guidance.yaml: {claim}: no topic {_topic(claim)}"
+                yield Problem("guidance.yaml", 0, claim, Message("fault.no_topic", topic=_topic(claim)))
 
-    def _uncorrected(self) -> Iterator[str]:
+    def _uncorrected(self) -> Iterator[Problem]:
         for claim, entry in self.book.claims.items():
             if entry.verdict in ("wrong", "outdated") and claim not in self.errata.errata:
-                yield f"errata.yaml: {claim} is {entry.verdict} and has no correction"
+                told = Message("fault.uncorrected", claim=claim, verdict=entry.verdict)
+                yield Problem("errata.yaml", 0, "", told)
 
-    def _names(self) -> Iterator[str]:
+    def _names(self) -> Iterator[Problem]:
         for file, table, sources in (
             ("errata.yaml", self.errata.errata, self.errata.sources),
             ("advice.yaml", self.advice.advice, self.advice.sources),
@@ -202,27 +214,50 @@ class Ledger:
             for key, entry in table.items():
                 for name in entry.sources:
                     if name not in sources:
-                        yield f"{file}: {key}: no source {name}{did_you_mean(name, sources)}"
+                        told = Message("fault.no_source", name=name, hint=did_you_mean(name, sources))
+                        yield Problem(file, 0, key, told)
             used = {name for entry in table.values() for name in entry.sources}
-            yield from (f"{file}: the source {name} is not used" for name in sources if name not in used)
+            unused = (name for name in sources if name not in used)
+            yield from (Problem(file, 0, "", Message("fault.source_unused", name=name)) for name in unused)
 
-    def _patterns(self) -> Iterator[str]:
+    def _patterns(self) -> Iterator[Problem]:
         for key, entry in self.advice.advice.items():
             for pattern in entry.words:
                 try:
                     re.compile(pattern)
                 except re.error as error:
-                    yield f"advice.yaml: {key}: {pattern!r} is no pattern: {error}"
+                    told = Message("fault.no_pattern", pattern=pattern, error=error)
+                    yield Problem("advice.yaml", 0, key, told)
 
-    def _lost(self, wanted: Iterable[str] | None) -> Iterator[str]:
+    def _due(self) -> Iterator[Problem]:
+        """Advice that rules call for and that is not there, or the other way round."""
+        called = {
+            str(conclusion.fields["advice"]): rule.group
+            for rule in self.knowledge.ir
+            for conclusion in rule.conclusions
+            if conclusion.type == "advice_due"
+        }
+        ready = {key for key, entry in self.advice.advice.items() if entry.by_rule}
+        for key in sorted(called.keys() - ready):
+            told = Message("fault.no_advice", advice=key, rule=called[key], hint=did_you_mean(key, ready))
+            yield Problem("advice.yaml", 0, key, told)
+        for key in sorted(ready - called.keys()):
+            yield Problem("advice.yaml", 0, key, Message("fault.advice_not_called"))
+
+    def _lost(self, wanted: Iterable[str] | None) -> Iterator[Problem]:
         for claim in wanted or ():
             if claim not in self.book.claims:
-                yield f"guidance.yaml: {claim} is missing"
+                yield Problem("guidance.yaml", 0, "", Message("fault.claim_missing", claim=claim))
 
 
 def read_advice(files: Mapping[str, Path]) -> AdviceFile:
     """advice.yaml. Raises KnowledgeError."""
     return _read(files, "advice.yaml", AdviceFile)
+
+
+def read_errata(files: Mapping[str, Path]) -> ErrataFile:
+    """errata.yaml. Raises KnowledgeError."""
+    return _read(files, "errata.yaml", ErrataFile)
 
 
 def claim_ids(name: str, data: bytes) -> list[str]:
@@ -232,7 +267,7 @@ def claim_ids(name: str, data: bytes) -> list[str]:
     problems.raise_if_any()
     found = [value.text for item in (root.elements() if root else ()) if (value := item.get("id")) is not None]
     if not found:
-        problems.add(name, 0, "", "holds no claims: a list of mappings with `id` is expected")
+        problems.add(name, 0, "", Message("fault.no_claims"))
         problems.raise_if_any()
     return found
 
@@ -273,5 +308,5 @@ def _read(files: Mapping[str, Path], name: str, model: type[_M]) -> _M:
         return model.model_validate(root.plain() if root else {})
     except ValidationError as error:
         for fault in error.errors():
-            problems.add(name, 0, ".".join(map(str, fault["loc"])), fault["msg"])
+            problems.add(name, 0, ".".join(map(str, fault["loc"])), shape_fault(fault))
         raise KnowledgeError(problems.found) from error

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine.ir import Conclusion, Join, Pattern, Ref, Row, Rule, Test
+from ..errors import reason
 from ..facts import Scalar
+from ..messages import Message
 from .problems import KnowledgeError, Problems
 from .vocabulary import FieldSpec, TypeSpec, Vocabulary
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 # Part of the cache's key: raise it when the compiled form changes without a change of the files.
-CACHE_FORMAT = 9
+CACHE_FORMAT = 10
 # A half-written file of this age was left by a process that died.
 _ABANDONED_S = 3600
 
@@ -44,6 +46,7 @@ class Knowledge:
     sentences: how facts of a type are said, by type. changes: what `what-if` and `how-to` may change, by name.
     stages: the order of fixes in a plan, by name. advice: what is worth knowing, by id, with the addresses of its
     sources. freshness: what tells that an input is newer than the knowledge. catalog_of: the catalog of each row type.
+    pages: every page that is cited, by its address: title, kind, day and whether it was opened.
     ir: the engine's rules. static: the catalogs as rows; static_sources: for each row (url, title, confidence).
     signatures: the entries for `Signatures.compile`. version: newest retrieval date and a digest of all files.
     """
@@ -69,6 +72,7 @@ class Knowledge:
     advice: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     freshness: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     catalog_of: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     @functools.cached_property
     def aliases(self) -> Aliases:
@@ -145,7 +149,7 @@ def knowledge_files(overlay: Path | None) -> dict[str, Path]:
             continue
         if not folder.is_dir():
             problems = Problems()
-            problems.add(folder, 0, "", "is not a folder")
+            problems.add(folder, 0, "", Message("fault.no_folder"))
             problems.raise_if_any()
         for base, folders, names in os.walk(folder):
             folders[:] = sorted(n for n in folders if not n.startswith((".", "_")))
@@ -164,7 +168,7 @@ def _digest(files: Mapping[str, Path]) -> str:
         try:
             data = path.read_bytes()
         except OSError as error:
-            problems.add(name, 0, "", f"cannot be read: {error.strerror}")
+            problems.add(name, 0, "", Message("fault.unreadable", reason=reason(error)))
             continue
         digest.update(f"{name}:{len(data)}:".encode("utf-8", "surrogateescape"))
         digest.update(data)
@@ -228,6 +232,7 @@ def _restore(document: Mapping[str, Any]) -> Knowledge:
         advice=document["advice"],
         freshness=document["freshness"],
         catalog_of=document["catalog_of"],
+        pages=document["pages"],
     )
 
 

@@ -21,6 +21,8 @@ _MARKS = re.compile(r"\((?:tm|r|c)\)|[\u2122\u00ae\u00a9]")
 _COUNT_GLUED = re.compile(r"\b([0-9]{1,3})x([a-z])")
 _BRANDS = frozenset(("geforce", "tesla", "instinct"))
 _RADEON_LINES = frozenset(("rx", "pro", "ai"))
+_LINE_WORDS = frozenset(("geforce", "quadro", "tesla", "titan", "radeon", "rx", "rtx", "gtx", "pro", "instinct", "arc"))
+_MAKER_WORDS = frozenset(("nvidia", "amd", "ati", "intel", "corporation", "inc"))
 _OTHER_PRODUCT = frozenset(
     ("super", "ti", "xt", "xtx", "gre", "laptop", "mobile", "ada", "blackwell", "nvl", "ultra", "boost")
 )
@@ -139,8 +141,9 @@ class GpuNames:
             return self._identify_cut(tokens, whole=clean.rstrip().rstrip(".").endswith(" "))
         found: set[str | None] = set()
         for match in self._matches(tokens, clean):
-            listed = match.last < len(tokens) and "/" in clean[tokens[match.last - 1].end : tokens[match.last].start]
-            found.add(None if listed and tokens[match.last].text.isdigit() else match.product)
+            found.add(None if _is_listed(tokens, match, clean) else match.product)
+        if any(_goes_on(tokens, m.last, clean) for m in self._begun(tokens)):
+            found.add(None)
         return found.pop() if len(found) == 1 else None
 
     def find_all(self, sentence: str) -> list[tuple[str, int]]:
@@ -156,15 +159,16 @@ class GpuNames:
 
     def _matches(self, tokens: Sequence[_Token], text: str) -> Iterator[_Match]:
         """The longest known name at each place, left to right, without overlaps."""
+        return (match for match in self._begun(tokens) if not _goes_on(tokens, match.last, text))
+
+    def _begun(self, tokens: Sequence[_Token]) -> Iterator[_Match]:
+        """The same, with names that what follows makes another product of."""
         position = 0
         while position < len(tokens):
             match = None if tokens[position].glued else self._match_at(tokens, position)
-            if match is None:
-                position += 1
-                continue
-            if not _goes_on(tokens, match.last, text):
+            if match is not None:
                 yield match
-            position = match.last
+            position = match.last if match is not None else position + 1
 
     def _match_at(self, tokens: Sequence[_Token], first: int) -> _Match | None:
         for length in range(min(self._longest, len(tokens) - first), 0, -1):
@@ -255,6 +259,22 @@ def _begins(key: tuple[str, ...], begun: tuple[str, ...], whole: bool) -> bool:
     if len(key) < len(begun) or key[: len(begun) - 1] != begun[:-1]:
         return False
     return key[len(begun) - 1] == begun[-1] if whole else key[len(begun) - 1].startswith(begun[-1])
+
+
+def _is_listed(tokens: Sequence[_Token], match: _Match, text: str) -> bool:
+    """Whether a stroke makes the name one of several: `9070/9070 XT`, `Pro VII/Instinct MI50`."""
+    follower = tokens[match.last] if match.last < len(tokens) else None
+    # A renderer string goes on after a stroke as well: 3090/PCIe/SSE2.
+    names = follower is not None and (follower.text.isdigit() or follower.text in _LINE_WORDS)
+    if follower and names and "/" in text[tokens[match.last - 1].end : follower.start]:
+        return True
+    first = match.first
+    while first and tokens[first - 1].text in _LINE_WORDS:
+        first -= 1
+        if "/" in text[tokens[first].end : tokens[first + 1].start]:
+            return True
+    parted = first > 0 and "/" in text[tokens[first - 1].end : tokens[first].start]
+    return parted and tokens[first - 1].text not in _MAKER_WORDS
 
 
 def _goes_on(tokens: Sequence[_Token], index: int, text: str) -> bool:

@@ -55,10 +55,15 @@ def _area(area: str, rules: list[Mapping[str, Any]]) -> Iterator[str]:
         yield f"- concludes: {'; '.join(_conclusion(c) for c in rule['conclude'])}" + (f" ({told})" if told else "")
         yield f"- when: `{_inline(rule['when'])}`"
         yield f"- because: {_text(rule['because']['en'])} / {_text(rule['because']['zh'])}"
-        yield from (f"- false alarm: {_text(alarm)}" for alarm in rule.get("false_alarms", ()))
+        yield from (f"- false alarm: {_text(a['en'])} / {_text(a['zh'])}" for a in rule.get("false_alarms", ()))
         if rule.get("guidance"):
             yield f"- guidance: {', '.join(rule['guidance'])}"
-        yield from (f"- source: [{_text(s['title'])}](<{s['url']}>), {s['retrieved']}" for s in rule["sources"])
+        yield from (f"- source: [{_text(s['title'])}](<{s['url']}>), {_standing(s)}" for s in rule["sources"])
+
+
+def _standing(source: Mapping[str, Any]) -> str:
+    """What kind of source it is and when it was opened, or that it was only named."""
+    return f"{source.get('kind', 'unknown')}, {source['retrieved'] if source['opened'] else 'not opened'}"
 
 
 def _conclusion(conclusion: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..facts import Fact, Provenance, Scalar
+from ..messages import Message
 from .problems import Problems
 from .yamlnodes import load
 
@@ -105,13 +106,15 @@ class Phrases:
         return [_statement(said, origin) for said in self.said(text)]
 
 
-def read_question(text: str, phrases: Phrases, names: GpuFinder, source: str = "question") -> list[Fact]:
+def read_question(
+    text: str, phrases: Phrases, names: GpuFinder, source: str = "question", line: int | None = None
+) -> list[Fact]:
     """The statements of a question, and a `gpu_mentioned` statement for each product that it names.
 
     A product that a question names need not be in the machine, so no `gpu` fact is made of it.
     """
-    origin = Provenance("user", source, None, "question")
-    facts = phrases.match(text, source)
+    origin = Provenance("user", source, line, "question")
+    facts = phrases.match(text, source, line)
     mentioned: dict[str, int] = {}
     for sentence in _sentences(text[:MAX_TEXT]):
         for product, count in names.find_all(with_lines(sentence, names)):
@@ -140,7 +143,7 @@ def load_phrases(path: Path, problems: Problems) -> Phrases:
     for row in rows.elements() if rows else ():
         kind, patterns = row.get("kind"), row.get("patterns")
         if kind is None or patterns is None or not patterns.elements():
-            problems.add(row.file, row.line, "", "a phrase needs `kind` and `patterns`")
+            problems.add(row.file, row.line, "", Message("fault.phrase_shape"))
             continue
         for part in ("patterns", "unless"):
             listed = row.get(part)
@@ -152,15 +155,15 @@ def load_phrases(path: Path, problems: Problems) -> Phrases:
     return Phrases.compile(entries if not problems.found else ())
 
 
-def pattern_fault(pattern: str) -> str | None:
+def pattern_fault(pattern: str) -> Message | None:
     """Why RE2 and Python's re do not both read a pattern alike, or None."""
     bare = re.sub(r"\\[^1-9]", "_", pattern)  # an escaped parenthesis opens nothing
     if re.search(r"\(\?(?!P<|:)|\\[1-9]|[*+?}]\+", bare):
-        return "look-around, back-references, inline flags and possessive repeats are not allowed"
+        return Message("fault.pattern_means")
     try:
         re.compile(pattern, _FLAGS)
     except re.error as error:
-        return f"no valid pattern: {error}"
+        return Message("fault.invalid_pattern", error=error)
     return None
 
 

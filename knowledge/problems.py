@@ -1,6 +1,6 @@
 """What is wrong with a knowledge or facts file, said once and precisely.
 
-May live here: the problem record, its collector and the error that carries them. Must not: any check.
+May live here: the problem record, its collector and the error that carries them. Must not: any check, any words.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError
+from ..messages import NOTHING, Lang, Message
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -20,12 +21,15 @@ class Problem:
     file: str
     line: int
     field: str
-    message: str
+    message: Message
+
+    def said(self, lang: Lang) -> str:
+        """The form that users and editors read, in a language."""
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return ": ".join(part for part in (where, self.field, self.message.said(lang)) if part)
 
     def __str__(self) -> str:
-        """The form that users and editors read."""
-        where = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{where}: {self.field}: {self.message}" if self.field else f"{where}: {self.message}"
+        return self.said("en")
 
 
 class KnowledgeError(InputError):
@@ -33,7 +37,12 @@ class KnowledgeError(InputError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
-        super().__init__("\n".join(str(p) for p in self.problems))
+        super().__init__("fault.several", problems=len(self.problems))
+        self.args = (self.problems,)
+
+    def said(self, lang: Lang) -> str:
+        """Every problem, one a line."""
+        return "\n".join(problem.said(lang) for problem in self.problems)
 
 
 class Problems:
@@ -42,7 +51,7 @@ class Problems:
     def __init__(self) -> None:
         self.found: list[Problem] = []
 
-    def add(self, file: Path | str, line: int, field: str, message: str) -> None:
+    def add(self, file: Path | str, line: int, field: str, message: Message) -> None:
         """Record one problem."""
         self.found.append(Problem(str(file), line, field, message))
 
@@ -52,7 +61,7 @@ class Problems:
             raise KnowledgeError(self.found)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> Message:
     """`; did you mean "x"?` for the nearest known name, or nothing."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f'; did you mean "{near[0]}"?' if near else ""
+    return Message("hint.did_you_mean", name=near[0]) if near else NOTHING

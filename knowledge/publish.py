@@ -5,13 +5,12 @@ May live here: turning the models into schemas that editors use. Must not: anyth
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from ..schemas import write_schemas
 from .schema import FixFile, RuleFile
 
 PUBLISHED: dict[str, tuple[str, type[BaseModel]]] = {
@@ -25,11 +24,6 @@ def json_schema(name: str) -> dict[str, Any]:
     title, model = PUBLISHED[name]
     schema = _tidy(model.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": title}
-
-
-def schema_text(name: str) -> str:
-    """The published file's content."""
-    return json.dumps(json_schema(name), ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def _tidy(node: Any) -> Any:
@@ -53,11 +47,5 @@ def _tidy(node: Any) -> Any:
     return {**kept, "anyOf": [{"type": "number"} if option == {"type": "integer"} else option for option in options]}
 
 
-def main(folder: str) -> None:
-    """Write the published schemas into a folder."""
-    for name in PUBLISHED:
-        Path(folder, name).write_text(schema_text(name), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1])
+    write_schemas(sys.argv[1], {name: json_schema(name) for name in PUBLISHED})

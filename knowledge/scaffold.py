@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from ..errors import reason
 from ..facts import Scalar
+from ..messages import Message
 from .loader import Knowledge
 from .problems import KnowledgeError, Problems, did_you_mean
 from .vocabulary import FieldSpec
@@ -63,9 +65,9 @@ def write_rule(wanted: Wanted, knowledge: Knowledge, folder: Path, today: date) 
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        problems.add(path, 0, "", "is there already")
+        problems.add(path, 0, "", Message("fault.there_already"))
     except OSError as error:
-        problems.add(path, 0, "", f"cannot be written: {error.strerror}")
+        problems.add(path, 0, "", Message("fault.unwritable", reason=reason(error)))
     problems.raise_if_any()
     return path
 
@@ -76,26 +78,35 @@ def _condition(wanted: Wanted, knowledge: Knowledge) -> tuple[str, str, Scalar]:
     type_name, _, field = place.strip().partition(".")
     types = {n: t for n, t in knowledge.vocabulary.types.items() if t.kind == "observed"}
     if not equals or not field:
-        problems.add("--when", 0, "", f'"{wanted.condition}" is not of the form TYPE.FIELD=VALUE')
+        problems.add("--when", 0, "", Message("fault.condition", text=wanted.condition))
     elif type_name not in types:
-        problems.add("--when", 0, "", f'no observed type "{type_name}"{did_you_mean(type_name, types)}')
+        problems.add(
+            "--when", 0, "", Message("fault.no_observed_type", name=type_name, hint=did_you_mean(type_name, types))
+        )
     elif field not in types[type_name].fields:
         known = types[type_name].fields
-        problems.add("--when", 0, "", f'"{type_name}" has no field "{field}"{did_you_mean(field, known)}')
+        problems.add(
+            "--when", 0, "", Message("fault.no_field", type=type_name, name=field, hint=did_you_mean(field, known))
+        )
     else:
         fault = knowledge.vocabulary.check(type_name, field, _typed(text, types[type_name].fields[field]))
         if fault:
             problems.add("--when", 0, "", fault)
     if wanted.cause not in knowledge.causes:
-        problems.add("--cause", 0, "", f'no cause "{wanted.cause}"{did_you_mean(wanted.cause, knowledge.causes)}')
+        problems.add(
+            "--cause",
+            0,
+            "",
+            Message("fault.no_cause", name=wanted.cause, hint=did_you_mean(wanted.cause, knowledge.causes)),
+        )
     if wanted.id in knowledge.rules:
-        problems.add("ID", 0, "", f'there is a rule "{wanted.id}" already')
+        problems.add("ID", 0, "", Message("fault.rule_there", name=wanted.id))
     areas = {r["area"] for r in knowledge.rules.values()}
     for option, value in (("ID", wanted.id), ("--area", wanted.area)):
         if not _is_slug(value):
-            problems.add(option, 0, "", f'"{value}" must be lower-case words parted by - or _')
+            problems.add(option, 0, "", Message("fault.words", value=value))
     if wanted.area not in areas and not problems.found:
-        problems.add("--area", 0, "", f'no area "{wanted.area}"{did_you_mean(wanted.area, areas)}')
+        problems.add("--area", 0, "", Message("fault.no_area", name=wanted.area, hint=did_you_mean(wanted.area, areas)))
     if problems.found:
         raise KnowledgeError(problems.found)
     return type_name, field, _typed(text, types[type_name].fields[field])

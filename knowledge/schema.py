@@ -14,6 +14,8 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$"
 Day = Annotated[str, StringConstraints(pattern=r"^20\d\d-\d\d-\d\d$")]
 Word = Literal["decisive", "strong", "weak", "against", "excludes"]
 Scalar = str | int | bool
+# `publishers.PRIMARY` names those that a finding may rest on.
+Kind = Literal["vendor", "project", "source_code", "maintainer", "standard", "paper", "report", "data"]
 Patterns = dict[str, Any]
 # {type: {field: value}} of exactly one type.
 OneFact = Annotated[dict[str, dict[str, Scalar]], Field(min_length=1, max_length=1)]
@@ -35,7 +37,9 @@ class Source(_Model):
 
     url: Annotated[str, StringConstraints(pattern=r"^https://\S+$")]
     title: str
-    retrieved: Day
+    retrieved: Day = Field(description="the day on which the page was opened, or named where `opened` is false")
+    opened: bool = Field(default=True, description="false where the page is named as the proper one and was not read")
+    kind: Kind | None = Field(default=None, description="by default what publishers.yaml says of the address")
 
 
 class Conclusion(_Model):
@@ -86,7 +90,7 @@ class RuleFile(_Model):
     conclude: list[Conclusion] = Field(min_length=1)
     because: Text
     asks: list[Slug] = Field(default_factory=list)
-    false_alarms: list[str] = Field(default_factory=list)
+    false_alarms: list[Text] = Field(default_factory=list)
     sources: list[Source] = Field(min_length=1)
     guidance: list[str] = Field(default_factory=list)
     examples: Examples
@@ -123,7 +127,7 @@ class Effect(_Model):
     @model_validator(mode="after")
     def _one_of_both(self) -> Effect:
         if (self.remove is None) == (self.add is None):
-            raise ValueError("needs one of `remove` and `add`")
+            raise ValueError("effect_of_one_kind")
         return self
 
 
@@ -151,6 +155,9 @@ class FixFile(_Model):
         default_factory=dict, description="NAME_UNIT: [FUNCTION, OPERAND ...]; an operand is $alias.field or a number"
     )
     steps: list[Step] = Field(default_factory=list)
+    every_match: bool = Field(
+        default=False, description="the steps and packages of all matches stand together, not those of the best alone"
+    )
     effects: list[Effect] = Field(default_factory=list)
     not_simulable: Text | None = Field(
         default=None, description="for a cure whose effect lies outside the facts: why it cannot be simulated"
@@ -180,6 +187,7 @@ class SymptomEntry(_Model):
     title: Text
     errors: list[Slug] = Field(default_factory=list)
     statements: list[Slug] = Field(default_factory=list)
+    nvml: list[int] = Field(default_factory=list, description="codes that NVML does not start with")
     causes: dict[Slug, float]
     asks: list[Slug] = Field(default_factory=list)
 
@@ -261,6 +269,13 @@ class PhraseEntry(_Model):
     )
     samples: list[str] = Field(min_length=1)
     near_misses: list[str] = Field(default_factory=list, description="sentences that must not give the kind")
+
+
+class PublisherEntry(_Model):
+    """The kind of source that pages are whose addresses begin so; the longest beginning counts."""
+
+    kind: Kind
+    at: list[Annotated[str, StringConstraints(pattern=r"^https://\S+$")]] = Field(min_length=1)
 
 
 class FreshnessEntry(_Model):

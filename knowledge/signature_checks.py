@@ -12,10 +12,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..messages import NOTHING, Message
 from .build import SLUG, Sources, line_of
 from .phrases import pattern_fault
 from .problems import Problems, did_you_mean
 from .schema import PhraseEntry
+from .shapes import shape_fault
 from .vocabulary import Vocabulary
 from .yamlnodes import Node, load
 
@@ -34,7 +36,7 @@ _KEYS = (
     "confidence",
     "background",
 )
-_Fault = tuple[str, Node, str]
+_Fault = tuple[str, Node, Message]
 _REQUIRED = ("id", "about", "pattern", "sample", "source", "confidence")
 _CONFIDENCE = ("verified", "secondary")
 # What a conversion makes of text, as the vocabulary's types of field that can take it.
@@ -48,7 +50,7 @@ def check_signatures(sources: Sources, problems: Problems) -> None:
     for node in sources.signatures:
         name = _text(node, "id")
         if name in seen:
-            problems.add(node.file, node.line, name, f"already stands in line {seen[name]}")
+            problems.add(node.file, node.line, name, Message("fault.already_in_line", line=seen[name]))
         seen.setdefault(name, node.line)
     for node in sources.signatures:
         for field, at, message in _entry_faults(node, sources, seen):
@@ -58,21 +60,22 @@ def check_signatures(sources: Sources, problems: Problems) -> None:
 def _entry_faults(node: Node, sources: Sources, known: Mapping[str, int]) -> Iterator[_Fault]:
     for key, _ in node.pairs():
         if key.text not in _KEYS:
-            yield key.text, key, f"unknown field{did_you_mean(key.text, _KEYS)}"
+            yield key.text, key, Message("fault.unknown_field", hint=did_you_mean(key.text, _KEYS))
     missing = [name for name in _REQUIRED if not _text(node, name)]
-    yield from ((name, node, "is missing") for name in missing)
+    yield from ((name, node, Message("fault.missing")) for name in missing)
     if missing:
         return
     if not SLUG.match(_text(node, "id")):
-        yield "id", node, "an id is lower case, its words parted by underscores"
+        yield "id", node, Message("fault.slug")
     if _text(node, "source") not in sources.signature_sources:
         hint = did_you_mean(_text(node, "source"), sources.signature_sources)
-        yield "source", _at(node, "source"), f'unknown source "{_text(node, "source")}"{hint}'
+        yield "source", _at(node, "source"), Message("fault.unknown_source", name=_text(node, "source"), hint=hint)
     if _text(node, "confidence") not in _CONFIDENCE:
-        yield "confidence", _at(node, "confidence"), f"must be one of {', '.join(_CONFIDENCE)}"
+        yield "confidence", _at(node, "confidence"), Message("fault.one_of", values=_CONFIDENCE, hint=NOTHING)
     for other in (node.get("companions") or node).elements():
         if other.text not in known:
-            yield "companions", other, f'unknown signature "{other.text}"{did_you_mean(other.text, known)}'
+            hint = did_you_mean(other.text, known)
+            yield "companions", other, Message("fault.unknown_signature", name=other.text, hint=hint)
     yield from _pattern_faults(node)
     yield from _value_faults(node, sources.vocabulary)
 
@@ -83,10 +86,10 @@ def _pattern_faults(node: Node) -> Iterator[_Fault]:
         yield "pattern", _at(node, "pattern"), fault
         return
     if not re.search(_text(node, "pattern"), _text(node, "sample"), re.ASCII):
-        yield "sample", _at(node, "sample"), "the pattern does not match it"
+        yield "sample", _at(node, "sample"), Message("fault.sample")
 
 
-def regex_fault(pattern: str) -> str | None:
+def regex_fault(pattern: str) -> Message | None:
     """Why a pattern cannot be used with every engine, or None."""
     fault = pattern_fault(pattern.removeprefix("(?i)"))
     if fault is not None:
@@ -101,7 +104,7 @@ def regex_fault(pattern: str) -> str | None:
         re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0]
-        return f"RE2 does not take it: {reason.decode() if isinstance(reason, bytes) else reason}"
+        return Message("fault.re2", error=reason.decode() if isinstance(reason, bytes) else reason)
     return None
 
 
@@ -133,7 +136,7 @@ def _value_faults(node: Node, vocabulary: Vocabulary) -> Iterator[_Fault]:
     for _, how in convert.pairs() if convert else ():
         used |= set(how.text.split()[1:])
     for name in sorted(_groups(_text(node, "pattern")) - used):
-        yield "pattern", _at(node, "pattern"), f'nothing uses the group "{name}"'
+        yield "pattern", _at(node, "pattern"), Message("fault.group_unused", name=name)
 
 
 def _made(node: Node, groups: set[str]) -> Generator[_Fault, None, dict[str, tuple[str, ...]]]:
@@ -143,11 +146,11 @@ def _made(node: Node, groups: set[str]) -> Generator[_Fault, None, dict[str, tup
     for key, how in convert.pairs() if convert else ():
         kind, *inputs = how.text.split() or [""]
         if kind not in _MADE:
-            yield "convert", how, f'unknown conversion "{kind}"{did_you_mean(kind, _MADE)}'
+            yield "convert", how, Message("fault.unknown_conversion", name=kind, hint=did_you_mean(kind, _MADE))
             continue
         for name in inputs or [key.text]:
             if name not in groups:
-                yield "convert", how, f'the pattern has no group "{name}"{did_you_mean(name, groups)}'
+                yield "convert", how, Message("fault.no_group", name=name, hint=did_you_mean(name, groups))
         made[key.text] = _MADE[kind]
     return made
 
@@ -158,16 +161,17 @@ def _template_faults(
     spec = vocabulary.types.get(type_name)
     if spec is None or spec.kind != "observed":
         observed = [name for name, known in vocabulary.types.items() if known.kind == "observed"]
-        yield field, fields, f'"{type_name}" is no observed type{did_you_mean(type_name, observed)}'
+        told = Message("fault.no_observed", name=type_name, hint=did_you_mean(type_name, observed))
+        yield field, fields, told
         return
     for key, value in fields.pairs():
-        fault: str | None
+        fault: Message | None
         if value.text.startswith("$"):
             name = value.text[1:]
             fault = (
                 _taken(vocabulary, type_name, key.text, made[name])
                 if name in made
-                else f'the pattern has no group "{name}"{did_you_mean(name, made)}'
+                else Message("fault.no_group", name=name, hint=did_you_mean(name, made))
             )
         else:
             fault = vocabulary.check(type_name, key.text, value.scalar())
@@ -175,12 +179,13 @@ def _template_faults(
             yield f"{field}.{type_name}.{key.text}", value, fault
 
 
-def _taken(vocabulary: Vocabulary, type_name: str, name: str, kinds: tuple[str, ...]) -> str | None:
+def _taken(vocabulary: Vocabulary, type_name: str, name: str, kinds: tuple[str, ...]) -> Message | None:
     spec = vocabulary.types[type_name].fields.get(name)
     if spec is None:
-        return f'unknown field "{name}" of {type_name}{did_you_mean(name, vocabulary.types[type_name].fields)}'
+        hint = did_you_mean(name, vocabulary.types[type_name].fields)
+        return Message("fault.unknown_field_of", name=name, type=type_name, hint=hint)
     if spec.type not in kinds:
-        return f'"{name}" of {type_name} is of type {spec.type}: convert it'
+        return Message("fault.convert", name=name, type=type_name, kind=spec.type)
     return None
 
 
@@ -192,14 +197,14 @@ def check_phrases(sources: Sources, problems: Problems) -> None:
     for row in rows.elements() if rows else ():
         kind = _text(row, "kind")
         if kind in seen:
-            problems.add(row.file, row.line, kind, f"already stands in line {seen[kind]}")
+            problems.add(row.file, row.line, kind, Message("fault.already_in_line", line=seen[kind]))
         seen.setdefault(kind, row.line)
         try:
             PhraseEntry.model_validate(row.plain())
         except ValidationError as error:
             for fault in error.errors():
                 name = str(fault["loc"][0]) if fault["loc"] else ""
-                problems.add(row.file, line_of(row, name), f"{kind}.{name}", fault["msg"])
+                problems.add(row.file, line_of(row, name), f"{kind}.{name}", shape_fault(fault))
         for name in ("patterns", "unless"):
             for pattern in (row.get(name) or row).elements():
                 message = regex_fault(pattern.text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from ..messages import Message
 from .problems import did_you_mean
 from .vocabulary import SUBFIELDS, Vocabulary
 
@@ -23,33 +24,33 @@ def slots(template: str) -> list[str]:
     return sorted({match.group(0) for match in SLOT.finditer(template)})
 
 
-def faults(template: str, types: Mapping[str, str], vocabulary: Vocabulary) -> Iterator[str]:
+def faults(template: str, types: Mapping[str, str], vocabulary: Vocabulary) -> Iterator[Message]:
     """What is wrong with a text's slots; `types` has the fact type of each bound alias."""
     for match in SLOT.finditer(template):
         fault = _fault(match, types, vocabulary)
         if fault:
-            yield f"{match.group(0)}: {fault}"
+            yield Message("fault.slot", slot=match.group(0), fault=fault)
     for match in _MEANT.finditer(template):
         if not SLOT.fullmatch(match.group(0)):
-            yield f"{match.group(0)} is no slot: write {{alias.field}}"
+            yield Message("fault.no_slot", slot=match.group(0))
 
 
-def _fault(match: re.Match[str], types: Mapping[str, str], vocabulary: Vocabulary) -> str | None:
+def _fault(match: re.Match[str], types: Mapping[str, str], vocabulary: Vocabulary) -> Message | None:
     alias, path, form = match.groups()
     if alias not in types:
-        return f'no pattern binds "{alias}"{did_you_mean(alias, types)}'
+        return Message("fault.unbound", name=alias, hint=did_you_mean(alias, types))
     name, _, part = path.partition(".")
     fields = vocabulary.types[types[alias]].fields
     if name not in fields:
-        return f'{types[alias]} has no field "{name}"{did_you_mean(name, fields)}'
+        return Message("fault.type_has_no", type=types[alias], name=name, hint=did_you_mean(name, fields))
     kind = fields[name].type
     if part:
         parts = SUBFIELDS.get(kind, {})
         if part not in parts:
-            return f'"{name}" has no part "{part}"{did_you_mean(part, parts)}'
+            return Message("fault.no_part", name=name, part=part, hint=did_you_mean(part, parts))
         kind = parts[part]
     if form is not None and form not in _FORMS:
-        return f'unknown form "{form}"'
+        return Message("fault.unknown_form", form=form)
     if form == "cc" and kind != "sm":
-        return f'"cc" shows compute capabilities, and "{path}" is of type {kind}'
+        return Message("fault.cc", path=path, kind=kind)
     return None

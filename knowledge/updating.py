@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..facts import Scalar
+from ..messages import Message
 from .catalogs import CatalogRow, Catalogs, load_catalogs
 from .checker import check
 from .loader import FOLDER
@@ -45,10 +46,10 @@ def check_update(name: str, data: bytes) -> Update:
     title = root.get("catalog") if root else None
     known = sorted(path.stem for path in (FOLDER / "facts").glob("*.yaml"))
     if title is None or title.text not in known:
-        told = f'"{title.text}"{did_you_mean(title.text, known)}' if title else "none"
-        problems.add(
-            name, title.line if title else 0, "catalog", f"must name a catalog ({', '.join(known)}), not {told}"
-        )
+        told = Message("fault.names_no_catalog", known=known)
+        if title is not None:
+            told = Message("fault.names_catalog", known=known, name=title.text, hint=did_you_mean(title.text, known))
+        problems.add(name, title.line if title else 0, "catalog", told)
     problems.raise_if_any()
     assert title is not None
     catalog = title.text

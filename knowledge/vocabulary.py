@@ -13,21 +13,23 @@ from pathlib import Path
 
 from ..engine.ir import Row
 from ..facts import Fact, Scalar
+from ..messages import NOTHING, Message
 from .functions import compute, operands_fault
 from .problems import Problems, did_you_mean
-from .versions import parse_version
+from .versions import VersionParts, parse_version
 from .yamlnodes import Node, load
 
 FIELD_TYPES = ("str", "int", "bool", "version", "gpu_name", "sm", "enum", "conda_build")
 # The sub-fields that lowering adds to a field of a type, each with the type of its value.
 SUBFIELDS: dict[str, dict[str, str]] = {
-    "version": {"public": "str", "local": "str", "release": "version", "major": "int"},
+    "version": {"public": "str", "local": "str", "release": "version", "built_for": "version", "major": "int"},
     "gpu_name": {"product": "str", "label": "str"},
     "sm": {"major": "int", "minor": "int"},
     "conda_build": {"accelerator": "str"},
 }
 KINDS = ("observed", "catalog", "derived")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_BUILT_FOR = re.compile(r"(?:cu\d{2,3})?(?:torch(\d)\.(\d{1,2})(?:cxx11|\Z)|pt(\d)(\d{1,2})(?:cu|cpu|rocm|\Z))")
 _SM = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)[af]?\Z")
 
 
@@ -67,18 +69,19 @@ class Vocabulary:
     types: Mapping[str, TypeSpec]
     identify: Callable[[str], str | None] = field(default=lambda _text: None)
 
-    def check(self, type_name: str, name: str, value: object) -> str | None:
+    def check(self, type_name: str, name: str, value: object) -> Message | None:
         """What is wrong with `value` for that field, or None. `name` may be a sub-field (`version.local`)."""
         spec = self.types.get(type_name)
         if spec is None:
-            return f'unknown type "{type_name}"{did_you_mean(type_name, self.types)}'
+            return Message("fault.unknown_type", name=type_name, hint=did_you_mean(type_name, self.types))
         base, _, sub = name.partition(".")
         field_spec = spec.fields.get(base)
         if field_spec is None:
-            return f'unknown field "{base}" of {type_name}{did_you_mean(base, spec.fields)}'
+            hint = did_you_mean(base, spec.fields)
+            return Message("fault.unknown_field_of", name=base, type=type_name, hint=hint)
         if sub:
             subs = SUBFIELDS.get(field_spec.type, {})
-            return None if sub in subs else f'"{base}" has no part "{sub}"{did_you_mean(sub, subs)}'
+            return None if sub in subs else Message("fault.no_part", name=base, part=sub, hint=did_you_mean(sub, subs))
         return _value_problem(field_spec, value)
 
     def coerce(self, type_name: str, name: str, value: Scalar) -> Scalar:
@@ -120,7 +123,8 @@ class Vocabulary:
             parts = parse_version(text)
             if parts is None:
                 return {}
-            return {
+            built_for = wheel_built_for(parts.local)
+            found: dict[str, Scalar] = {
                 f"{name}__n": parts.order,
                 f"{name}__major": parts.major,
                 f"{name}__public": parts.public,
@@ -128,6 +132,9 @@ class Vocabulary:
                 f"{name}__release": parts.release,
                 f"{name}__release__n": parts.release_order,
             }
+            if built_for:
+                found |= {f"{name}__built_for": built_for.release, f"{name}__built_for__n": built_for.order}
+            return found
         if kind == "gpu_name":
             product = self.identify(text)
             label: dict[str, Scalar] = {f"{name}__label": product or text}
@@ -142,6 +149,12 @@ def parse_sm(text: str) -> int | None:
     return int(match.group(1)) * 10 + int(match.group(2)) if match else None
 
 
+def wheel_built_for(local: str) -> VersionParts | None:
+    """The release that a wheel's local version names as its base: 2.6 of `cu12torch2.6cxx11abiFALSE`, `pt26cu124`."""
+    match = _BUILT_FOR.match(local)
+    return parse_version(f"{match[1] or match[3]}.{match[2] or match[4]}") if match else None
+
+
 def conda_accelerator(build: str) -> str | None:
     """What a conda build string says: `cpu_generic_py312…` is cpu, `cuda126_…` and `py3.11_cuda12.1_…` are cuda."""
     words = re.split(r"[_\-]", build.lower())
@@ -151,24 +164,25 @@ def conda_accelerator(build: str) -> str | None:
     return None
 
 
-def _value_problem(spec: FieldSpec, value: object) -> str | None:
+def _value_problem(spec: FieldSpec, value: object) -> Message | None:
     if spec.type == "bool":
-        return None if isinstance(value, bool) else f'"{spec.name}" must be true or false'
+        return None if isinstance(value, bool) else Message("fault.truth", name=spec.name)
     if spec.type == "int":
         good = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
-        return None if good else f'"{spec.name}" must be a whole number'
+        return None if good else Message("fault.whole_number", name=spec.name)
     if isinstance(value, bool | dict | list) or value is None:
-        return f'"{spec.name}" must be one value'
+        return Message("fault.field_one_value", name=spec.name)
     if spec.type == "sm":
         return (
             None
             if isinstance(value, int) or parse_sm(str(value))
-            else f'"{spec.name}" must be a compute capability such as 8.9'
+            else Message("fault.field_capability", name=spec.name)
         )
     if spec.type == "version":
-        return None if parse_version(str(value)) else f'"{spec.name}" must be a version'
+        return None if parse_version(str(value)) else Message("fault.field_version", name=spec.name)
     if spec.type == "enum" and str(value) not in spec.values:
-        return f'"{spec.name}" must be one of {", ".join(spec.values)}{did_you_mean(str(value), spec.values)}'
+        hint = did_you_mean(str(value), spec.values)
+        return Message("fault.field_one_of", name=spec.name, values=spec.values, hint=hint)
     return None
 
 
@@ -179,7 +193,7 @@ def load_vocabulary(path: Path, problems: Problems) -> Vocabulary:
     section = root.get("types") if root else None
     for key, node in section.pairs() if section else ():
         if not _NAME.match(key.text):
-            problems.add(key.file, key.line, key.text, "a type's name is lower case with underscores")
+            problems.add(key.file, key.line, key.text, Message("fault.type_name"))
             continue
         types[key.text] = _read_type(key.text, node, problems)
     return Vocabulary(types)
@@ -188,7 +202,7 @@ def load_vocabulary(path: Path, problems: Problems) -> Vocabulary:
 def _read_type(name: str, node: Node, problems: Problems) -> TypeSpec:
     kind = _text(node, "kind")
     if kind not in KINDS:
-        problems.add(node.file, node.line, f"{name}.kind", f"must be one of {', '.join(KINDS)}")
+        problems.add(node.file, node.line, f"{name}.kind", Message("fault.one_of", values=KINDS, hint=NOTHING))
     fields: dict[str, FieldSpec] = {}
     listed = node.get("fields")
     for key, value in listed.pairs() if listed else ():
@@ -203,12 +217,8 @@ def _read_type(name: str, node: Node, problems: Problems) -> TypeSpec:
         if spec.computed:
             _check_computed(spec, fields, key, name, problems)
         if spec.type not in FIELD_TYPES:
-            problems.add(
-                key.file,
-                key.line,
-                f"{name}.{key.text}",
-                f'unknown field type "{spec.type}"{did_you_mean(spec.type, FIELD_TYPES)}',
-            )
+            told = Message("fault.unknown_field_type", name=spec.type, hint=did_you_mean(spec.type, FIELD_TYPES))
+            problems.add(key.file, key.line, f"{name}.{key.text}", told)
         fields[key.text] = spec
     identity = node.get("identity")
     return TypeSpec(
@@ -236,9 +246,9 @@ def _check_computed(
     fault = operands_fault(str(function), operands)
     for operand in operands:
         if isinstance(operand, str) and (operand not in earlier or earlier[operand].type != "int"):
-            fault = f'"{operand}" is no int field of {type_name} that stands before it'
+            fault = Message("fault.computed_operand", name=operand, type=type_name)
     if spec.type != "int":
-        fault = "a computed field is an int"
+        fault = Message("fault.computed_int")
     if fault:
         problems.add(key.file, key.line, f"{type_name}.{spec.name}.computed", fault)
 

@@ -17,7 +17,9 @@ from typing import Any
 
 import yaml
 
+from ..errors import reason
 from ..facts import Scalar
+from ..messages import Message
 from .problems import Problems
 
 _INT = re.compile(r"-?(?:0|[1-9]\d*)\Z")
@@ -79,10 +81,10 @@ def parse(text: str, file: str, problems: Problems) -> Node | None:
         mark = getattr(error, "problem_mark", None)
         # A reader's error says `reason`, the others `problem`.
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-        problems.add(file, mark.line + 1 if mark else 0, "", f"not YAML: {reason}")
+        problems.add(file, mark.line + 1 if mark else 0, "", Message("fault.yaml", reason=reason))
         return None
     except (RecursionError, ValueError) as error:
-        problems.add(file, 0, "", f"not YAML: {type(error).__name__}")
+        problems.add(file, 0, "", Message("fault.yaml", reason=type(error).__name__))
         return None
     return None if root is None else _Converter(file, problems).node(root, 0)
 
@@ -93,7 +95,7 @@ def load(path: Path, problems: Problems, name: str | None = None) -> Node | None
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        problems.add(shown, 0, "", f"cannot be read: {error.__class__.__name__}")
+        problems.add(shown, 0, "", Message("fault.unreadable", reason=reason(error)))
         return None
     return parse(text, shown, problems)
 
@@ -109,11 +111,11 @@ class _Converter:
     def node(self, node: Any, depth: int) -> Node:
         line = node.start_mark.line + 1
         if id(node) in self.met:
-            self.problems.add(self.file, line, "", "the anchor here is referred to by an alias (*name): write it out")
+            self.problems.add(self.file, line, "", Message("fault.anchor"))
             return Node(self.file, line, "scalar")
         self.met.add(id(node))
         if depth > MAX_DEPTH:
-            self.problems.add(self.file, line, "", f"nested deeper than {MAX_DEPTH} levels")
+            self.problems.add(self.file, line, "", Message("fault.depth", n=MAX_DEPTH))
             return Node(self.file, line, "scalar")
         if isinstance(node, yaml.ScalarNode):
             return Node(self.file, line, "scalar", text=node.value, quoted=bool(node.style))
@@ -128,10 +130,10 @@ class _Converter:
         for key, value in node.value:
             name = self.node(key, depth + 1)
             if name.kind != "scalar":
-                self.problems.add(self.file, name.line, "", "a key must be a plain name")
+                self.problems.add(self.file, name.line, "", Message("fault.key"))
                 continue
             if name.text in seen:
-                self.problems.add(self.file, name.line, name.text, "given twice")
+                self.problems.add(self.file, name.line, name.text, Message("fault.twice"))
                 continue
             seen.add(name.text)
             keys.append(name)

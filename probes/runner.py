@@ -18,10 +18,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Literal, Protocol
 
+from .decoding import decode
+
 State = Literal["ok", "missing", "timeout", "too_large", "permission"]
 
 # Where drivers put their programs outside PATH: NVIDIA's container images, WSL, Jetson.
-_EXTRA_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/wsl/lib", "/usr/local/nvidia/bin", "/opt/rocm/bin")
+_EXTRA_FOLDERS: tuple[str, ...] = (
+    "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/wsl/lib", "/usr/local/nvidia/bin", "/opt/rocm/bin",
+)  # fmt: skip
+if os.name == "nt":
+    _EXTRA_FOLDERS = ("C:\\Windows\\System32", "C:\\Program Files\\NVIDIA Corporation\\NVSMI")
 _CHUNK = 65536
 # A grandchild may keep the pipes open after the command itself has ended.
 _DRAIN_S = 0.5
@@ -56,9 +62,13 @@ class SystemRunner:
 
     def resolve(self, name: str) -> str | None:
         """The absolute path of a program, from PATH and the places where drivers install; None when there is none."""
-        folders = [self._environ.get("PATH", os.defpath), *_EXTRA_FOLDERS]
-        found = shutil.which(name, path=os.pathsep.join(folders))
-        return os.path.abspath(found) if found else None
+        if os.path.dirname(name):
+            found = shutil.which(name)
+            return os.path.abspath(found) if found else None
+        # Never from the current folder, where Windows would look first: it may hold anything.
+        listed = [*self._environ.get("PATH", os.defpath).split(os.pathsep), *_EXTRA_FOLDERS]
+        places = (shutil.which(os.path.join(folder, name)) for folder in listed if os.path.isabs(folder))
+        return next((place for place in places if place), None)
 
     def run(self, argv: Sequence[str], *, limit_s: float, max_bytes: int = 4 << 20) -> Result:
         """Run `argv` for at most `limit_s` seconds and `max_bytes` of output on each of stdout and stderr."""
@@ -112,7 +122,7 @@ class _Collector(threading.Thread):
         self._event.set()
 
     def text(self) -> str:
-        return b"".join(self._parts).decode("utf-8", "replace")
+        return decode(b"".join(self._parts))
 
 
 def _supervise(process: subprocess.Popen[bytes], deadline: float, max_bytes: int) -> Result:

@@ -19,6 +19,8 @@ _MAX_TEXT = 16_384
 _MAX_TEXTS = 400
 # Names of accounts, servers and folders of one's own, of which the facts hold what matters.
 _NEVER = frozenset({"/etc/group", "/proc/mounts", "/proc/self/mountinfo"})
+# Logs of the whole machine, which name hosts, disks and networks.
+_NEVER_RUN = frozenset({"dmesg", "journalctl"})
 
 
 class Recorder:
@@ -36,7 +38,8 @@ class Recorder:
         said = {"argv": [word[:_MAX_TEXT] for word in argv], "state": result.state, "returncode": result.returncode,
                 "stdout": result.stdout[:_MAX_TEXT], "stderr": result.stderr[:_MAX_TEXT]}  # fmt: skip
         with self._lock:
-            self._commands.append(said)
+            if argv[0] not in _NEVER_RUN:
+                self._commands.append(said)
         return result
 
     def read(self, path: str, text: str) -> None:

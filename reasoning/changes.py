@@ -7,20 +7,23 @@ change by name (`knowledge/changes.yaml`), the engine's run, comparisons.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..engine.ir import Ref
+from ..errors import InputError
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.problems import did_you_mean
+from ..messages import Message
 from ..report.model import Lang
 from .fixes import Offer, applied, offers
 from .session import Session, fill, slots
 
 
-class ChangeError(ValueError):
+class ChangeError(InputError):
     """A change that cannot be read; the message says why."""
 
 
@@ -63,22 +66,25 @@ def read_change(text: str, knowledge: Knowledge) -> Change:
     value = value.strip().lstrip("=").strip()
     entry = knowledge.changes.get(name)
     if entry is None:
-        raise ChangeError(f'unknown change "{name}"{did_you_mean(name, knowledge.changes)}')
+        raise ChangeError("input.unknown_change", name=name, hint=did_you_mean(name, knowledge.changes))
     wants_part = entry["fixes"] or _uses(entry, "{part}")
     wants_value = bool(entry["choices"]) or _uses(entry, "{value}")
     if wants_part != bool(part):
-        raise ChangeError(f'"{text}": write {name}:NAME' if wants_part else f'"{text}": {name} takes no ":{part}"')
+        fault = "input.change_part" if wants_part else "input.change_no_part"
+        raise ChangeError(fault, text=text, name=name, part=part)
     if wants_value and not (equals and value):
-        raise ChangeError(f'"{text}": write {head}=VALUE')
+        raise ChangeError("input.change_value", text=text, head=head)
     if entry["choices"] and value not in entry["choices"]:
-        known = ", ".join(entry["choices"])
-        raise ChangeError(f'"{text}": must be one of {known}{did_you_mean(value, entry["choices"])}')
+        hint = did_you_mean(value, entry["choices"])
+        wrong = Message("fault.one_of", values=[*entry["choices"]], hint=hint)
+        raise ChangeError("input.change", text=text, fault=wrong)
     if entry["fixes"] and part not in knowledge.fixes:
-        raise ChangeError(f'"{text}": no fix "{part}"{did_you_mean(part, knowledge.fixes)}')
+        wrong = Message("fault.no_fix_named", name=part, hint=did_you_mean(part, knowledge.fixes))
+        raise ChangeError("input.change", text=text, fault=wrong)
     change = Change(name, part, value if wants_value else "")
     problem = None if entry["choices"] else _value_problem(change, entry, knowledge)
     if problem:
-        raise ChangeError(f'"{text}": {problem}')
+        raise ChangeError("input.change", text=text, fault=problem)
     return change
 
 
@@ -86,7 +92,7 @@ def _uses(entry: Mapping[str, Any], slot: str) -> bool:
     return slot in str(entry["effects"])
 
 
-def _value_problem(change: Change, entry: Mapping[str, Any], knowledge: Knowledge) -> str | None:
+def _value_problem(change: Change, entry: Mapping[str, Any], knowledge: Knowledge) -> Message | None:
     type_name, _, field = entry.get("field", "").partition(".")
     if not type_name:
         return None
@@ -96,20 +102,30 @@ def _value_problem(change: Change, entry: Mapping[str, Any], knowledge: Knowledg
     kind = knowledge.vocabulary.types[type_name].fields[field].type
     if kind == "gpu_name" and knowledge.vocabulary.identify(change.value) is None:
         products = [str(f["product"]) for t, f in knowledge.static if t == "gpu_model"]
-        return f"the catalog has no such product{did_you_mean(change.value, products)}"
+        return Message("fault.no_product", hint=did_you_mean(change.value, products))
     return None
 
 
-def changed(facts: Iterable[Fact], changes: Sequence[Change], knowledge: Knowledge) -> list[Fact]:
-    """The facts as they would be after the changes, in their order."""
+def changed(
+    facts: Iterable[Fact], changes: Sequence[Change], knowledge: Knowledge, origin: str = "what-if "
+) -> list[Fact]:
+    """The facts as they would be after the changes, in their order.
+
+    Several changes of one thing (two cards) stand together: only the first takes away what was there. origin: stands
+    before the change in the provenance of the facts that it states.
+    """
     now = list(facts)
+    made: Counter[tuple[str, str]] = Counter()
     for change in changes:
         entry = knowledge.changes[change.name]
         if entry["fixes"]:
             continue  # its effects depend on what the rules matched
         effects = entry["choices"].get(change.value) or entry["effects"]
+        number = made[change.name, change.part]
+        made[change.name, change.part] += 1
+        filler = _Filler(change, number, Provenance("user", f"{origin}{change}"))
         for effect in effects:
-            now = _applied(now, effect, change, knowledge)
+            now = filler.applied(now, effect, knowledge)
         touched = None if entry["messages"] == "all" else messages_of(_types(effects), knowledge)
         now = [f for f in now if f.type != "error" or (touched is not None and f.fields.get("kind") not in touched)]
     return now
@@ -130,7 +146,7 @@ def offer_of(session: Session, fix: str) -> Offer:
         for offer in offers(session, str(session.fields(row)["cause"])):
             if offer.fix == fix:
                 return offer
-    raise ChangeError(f'"fix:{fix}": this fix is not offered here; see: gpurules why-not {fix}')
+    raise ChangeError("input.fix_not_offered", fix=fix)
 
 
 def added_types(change: str, knowledge: Knowledge) -> frozenset[str]:
@@ -165,20 +181,29 @@ def messages_of(types: frozenset[str], knowledge: Knowledge) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def _applied(facts: list[Fact], effect: Mapping[str, Any], change: Change, knowledge: Knowledge) -> list[Fact]:
-    if "remove" in effect:
-        ((type_name, wanted),) = effect["remove"].items()
-        filled = {k: _fill(v, change) for k, v in wanted.items()}
-        facts = [f for f in facts if f.type != type_name or any(f.fields.get(k) != v for k, v in filled.items())]
-    if "add" in effect:
-        ((type_name, fields),) = effect["add"].items()
-        typed = {k: knowledge.vocabulary.coerce(type_name, k, _fill(v, change)) for k, v in fields.items()}
-        facts = [*facts, Fact(type_name, typed, (Provenance("user", f"what-if {change}"),))]
-    return facts
+@dataclass(frozen=True, slots=True)
+class _Filler:
+    """Applies the effects of one change; number: how many changes of the same thing came before it."""
 
+    change: Change
+    number: int
+    provenance: Provenance
 
-def _fill(value: Scalar, change: Change) -> Scalar:
-    return value.format(value=change.value, part=change.part) if isinstance(value, str) else value
+    def applied(self, facts: list[Fact], effect: Mapping[str, Any], knowledge: Knowledge) -> list[Fact]:
+        if "remove" in effect and not self.number:
+            ((type_name, wanted),) = effect["remove"].items()
+            filled = {k: self._fill(v) for k, v in wanted.items()}
+            facts = [f for f in facts if f.type != type_name or any(f.fields.get(k) != v for k, v in filled.items())]
+        if "add" in effect:
+            ((type_name, fields),) = effect["add"].items()
+            typed = {k: knowledge.vocabulary.coerce(type_name, k, self._fill(v)) for k, v in fields.items()}
+            facts = [*facts, Fact(type_name, typed, (self.provenance,))]
+        return facts
+
+    def _fill(self, value: Scalar) -> Scalar:
+        if not isinstance(value, str):
+            return value
+        return self.number if value == "{number}" else value.format(value=self.change.value, part=self.change.part)
 
 
 # --- values worth trying ----------------------------------------------------------------------------------------------

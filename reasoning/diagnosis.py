@@ -42,8 +42,8 @@ MIN_CANDIDATE = 0.02
 MAX_REASONS = 5
 # What a verdict needs, and the types of which some row shows that it is known.
 _JUDGED = {
-    "judged.gpu": ("gpu_arch", "gfx_present"),
-    "judged.driver": ("driver_at", "gfx_present"),
+    "judged.gpu": ("gpu_arch", "gfx_present", "no_nvidia_system"),
+    "judged.driver": ("driver_at", "gfx_present", "no_nvidia_system"),
     "judged.torch": ("torch_install",),
 }
 _GRAVITY = {"error": 0, "warning": 1, "info": 2}
@@ -138,7 +138,7 @@ class Diagnosis:
             fixes=tuple(f.id for f in fixes),
             evidence=tuple(self.fact_id(i) for i, _ in firings),
             because=tuple(reasons) or None,
-            false_alarms=tuple(data.get("false_alarms", ())) or None,
+            false_alarms=tuple(alarm[self.lang] for alarm in data.get("false_alarms", ())) or None,
             sources=tuple(s["url"] for s in data.get("sources", ())) or None,
         )
 
@@ -275,7 +275,7 @@ class Diagnosis:
             facts=facts,
             derivations=derivations,
             sources=self._sources(findings, fixes),
-            assumptions=self.assumptions(),
+            assumptions=self.assumptions(self._rests_on(entries, fixes)),
             checked=Checked(
                 rules=len(self.knowledge.rules),
                 domains=tuple(sorted({f.type for f in self.session.facts} - {"coverage"})),
@@ -319,13 +319,22 @@ class Diagnosis:
             return words("summary.undecided", symptom=titles[0])
         if strange:
             return words("summary.no_rule", error=str(strange[0].fields.get("text", ""))[:160])
-        known = self.session.memory.of_type
-        lacking = [name for name, types in _JUDGED.items() if not any(known(t) for t in types)]
+        lacking = self._lacking(_JUDGED)
         if not lacking:
             return words("summary.nothing_wrong_seen")
-        *others, last = [words(name) for name in lacking]
-        missing = words("list.last", first=words("list.and").join(others), last=last) if others else last
-        return words("summary.nothing_to_judge", missing=missing)
+        return words("summary.nothing_to_judge", missing=_listed(lacking, words))
+
+    def project_summary(self) -> str:
+        """Why it cannot be said whether what the files of a project ask for works here."""
+        words = Words(self.lang)
+        lacking = self._lacking([name for name in _JUDGED if name != "judged.torch"])
+        if not lacking:
+            return words("summary.check_no_build")
+        return words("summary.check_unknown", missing=_listed(lacking, words))
+
+    def _lacking(self, wanted: Iterable[str]) -> list[str]:
+        known = self.session.memory.of_type
+        return [name for name in wanted if not any(known(t) for t in _JUDGED[name])]
 
     def platform(self) -> str | None:
         """The system that the session is about, unless it is only assumed."""
@@ -334,16 +343,26 @@ class Diagnosis:
         told = [str(self.session.fields(i)["os"]) for i in self.session.memory.of_type("platform")]
         return told[0] if told and not self.assumptions() else None
 
-    def assumptions(self) -> tuple[str, ...]:
-        """The sentences of the rules that concluded something by default."""
+    def assumptions(self, rules: Set[str] | None = None) -> tuple[str, ...]:
+        """The sentences of the rules that concluded something by default: of all, or of those an answer rests on."""
         texts: dict[str, None] = {}
         for rule_id, data in self.knowledge.rules.items():
-            if data.get("assume"):
+            if data.get("assume") and (rules is None or rule_id in rules):
                 for firing in self.session.memory.firings(rule_id)[:1]:
                     texts[self.session.rule_text(firing.rule, "because", self.session.bindings(firing), self.lang)] = (
                         None
                     )
         return tuple(texts)
+
+    def _rests_on(self, entries: Sequence[Ranked], fixes: Sequence[Fix]) -> frozenset[str]:
+        """The rules in the proofs of the findings and of the fixes that are shown; commands of one system rest on
+        what the system is."""
+        shown = {f.id for f in fixes}
+        roots = [i for r in entries if r.is_finding for i, _ in self.support(r.cause)]
+        roots += [o.row for r in entries for o in offers(self.session, r.cause) if o.fix in shown]
+        if any(step.platform != "any" and step.command for fix in fixes for step in fix.steps):
+            roots += self.session.memory.of_type("platform")
+        return frozenset(self.session.knowledge.patterns[j.rule].group for j in self._steps(roots).values())
 
     def conflicts(self) -> list[str]:
         """Where two sources contradict each other on a version or a GPU's name."""
@@ -376,21 +395,24 @@ class Diagnosis:
         roots += [*memory.of_type("pick"), *memory.of_type("symptom")]
         chosen = {self.session.fields(i)["build"] for i in self.session.rows("pick", mode="as_is")}
         roots += [i for i in memory.of_type("runs_on") if self.session.fields(i)["build"] in chosen]
-        rows: dict[int, None] = dict.fromkeys(sorted(self.session.fact_of))
+        steps = self._steps(roots)
+        premises = [p for firing in steps.values() for p in firing.premises]
+        rows = dict.fromkeys([*sorted(self.session.fact_of), *roots, *premises])
+        used = self._used_fields(steps.values())
+        views = tuple(self._view(i, used.get(i, set())) for i in sorted(rows))
+        return views, tuple(self._derivation(row, steps[row]) for row in sorted(steps))
+
+    def _steps(self, roots: Iterable[int]) -> dict[int, Justification]:
+        """The steps by which rows follow, down to what was given."""
         steps: dict[int, Justification] = {}
         waiting = list(roots)
         while waiting:
             row = waiting.pop()
-            if row in steps:
-                continue
-            rows[row] = None
-            firing = self.session.because(row)
+            firing = None if row in steps else self.session.because(row)
             if firing is not None:
                 steps[row] = firing
                 waiting += firing.premises
-        used = self._used_fields(steps.values())
-        views = tuple(self._view(i, used.get(i, set())) for i in sorted(rows))
-        return views, tuple(self._derivation(row, steps[row]) for row in sorted(steps))
+        return steps
 
     def _view(self, row: int, used: Set[str]) -> FactView:
         type_name, fields = self.session.memory.rows[row]
@@ -448,12 +470,13 @@ class Diagnosis:
 
     def _sources(self, findings: Iterable[Finding], fixes: Iterable[Fix]) -> tuple[Source, ...]:
         used = {u for f in findings for u in f.sources or ()} | {u for f in fixes for u in f.sources or ()}
-        known: dict[str, Mapping[str, str]] = {
-            s["url"]: s for d in (*self.knowledge.rules.values(), *self.knowledge.fixes.values()) for s in d["sources"]
-        }
-        return tuple(
-            Source(url=u, title=known[u]["title"], retrieved=known[u]["retrieved"]) for u in sorted(used) if u in known
-        )
+        pages = self.knowledge.pages
+        return tuple(Source(url=url, **pages[url]) for url in sorted(used) if url in pages)
+
+
+def _listed(names: Sequence[str], words: Words) -> str:
+    *others, last = [words(name) for name in names]
+    return words("list.last", first=words("list.and").join(others), last=last) if others else last
 
 
 def _plain(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:

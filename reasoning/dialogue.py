@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from ..errors import InputError
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.phrases import read_question
+from ..messages import Message
 from ..report.messages import Words
 from ..report.model import Lang, Report
 from .diagnosis import Diagnosis
@@ -266,23 +268,23 @@ class Dialogue:
         engine: Engine | None = None,
         more: Sequence[Fact] = (),
     ) -> Dialogue:
-        """A saved dialogue, with `more` facts. Raises ValueError where `data` is none; unknown types are left out."""
+        """A saved dialogue, with `more` facts. Raises InputError where `data` is none; unknown types are left out."""
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            raise ValueError(f"no {SCHEMA}")
+            raise _refused(Message("dialogue.no_schema", schema=SCHEMA))
         try:
             chosen: Lang = lang or data["lang"]
             if chosen not in ("en", "zh"):
-                raise ValueError("lang")
+                raise TypeError("lang")
             given = [*_facts_from_json(knowledge, data["facts"]), *more]
             dialogue = cls(knowledge, given, chosen, read=read, engine=engine)
             for turn in data["turns"]:
                 choice = turn["choice"]
                 if not (choice is None or isinstance(choice, str)):
-                    raise ValueError("choice")
+                    raise TypeError("choice")
                 facts = _facts_from_json(knowledge, turn["facts"])
                 dialogue.turns.append(Turn(str(turn["question"]), choice, tuple(facts)))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"incomplete: {error}") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _refused(Message("dialogue.incomplete", error=error)) from error
         return dialogue
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -424,6 +426,10 @@ def _from(question: str, facts: Sequence[Fact]) -> list[Fact]:
     return [Fact(f.type, f.fields, (Provenance("user", f"ask {question}"),)) for f in facts]
 
 
+def _refused(reason: Message) -> InputError:
+    return InputError("input.no_dialogue", reason=reason)
+
+
 # --- facts as JSON ----------------------------------------------------------------------------------------------------
 
 
@@ -437,7 +443,7 @@ def _fact_to_json(fact: Fact) -> dict[str, Any]:
 
 def _facts_from_json(knowledge: Knowledge, data: Any) -> list[Fact]:
     if not isinstance(data, list) or len(data) > MAX_FACTS:
-        raise ValueError("facts")
+        raise TypeError("facts")
     facts = []
     for entry in data:
         spec = knowledge.vocabulary.types.get(entry["type"])

@@ -6,17 +6,21 @@ May live here: choosing among the engines, comparing two. Must not: inference, w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..facts import Fact, Scalar
 from ..knowledge.loader import Knowledge
+from ..messages import Message
 from .session import Engine, Session, native_engine
+
+if TYPE_CHECKING:
+    from ..engine.durable import DurableError
 
 
 def open_session(
     knowledge: Knowledge, facts: Iterable[Fact], engine: str, tick: Callable[[], None] = lambda: None
-) -> tuple[Session, list[str]]:
+) -> tuple[Session, list[Message]]:
     """The session with the engine asked for; `both` runs two and reports a difference as a defect."""
     given = tuple(facts)
     tick()
@@ -35,7 +39,7 @@ def _durable(knowledge: Knowledge) -> Engine:
     try:
         return _Guarded(DurableEngine(knowledge.ir, knowledge.static), DurableError)
     except (DurableUnavailable, DurableError) as error:
-        raise InputError(f"--engine durable: {error}") from error
+        raise InputError("input.durable", reason=error.message) from error
 
 
 class _Ticking:
@@ -53,7 +57,7 @@ class _Ticking:
 class _Guarded:
     """An engine whose own errors become input errors with one clear message."""
 
-    def __init__(self, engine: Any, error: type[Exception]) -> None:
+    def __init__(self, engine: Any, error: type[DurableError]) -> None:
         self.engine = engine
         self.error = error
 
@@ -61,14 +65,14 @@ class _Guarded:
         try:
             return self.engine.run(rows)
         except self.error as error:
-            raise InputError(f"--engine durable: {error}") from error
+            raise InputError("input.durable", reason=error.message) from error
 
 
-def _compare(native: Session, durable: Session) -> str:
+def _compare(native: Session, durable: Session) -> Message:
     first, second = (_content(s) for s in (native, durable))
     if first == second:
-        return f"engines native and durable agree: {len(first[0])} rows, {first[1]} justifications"
-    return f"DEFECT: engines native and durable differ in {len(first[0] ^ second[0])} rows; please report this input"
+        return Message("note.engines_agree", rows=len(first[0]), justifications=first[1])
+    return Message("note.engines_differ", rows=len(first[0] ^ second[0]))
 
 
 def _content(session: Session) -> tuple[frozenset[tuple[str, tuple[tuple[str, Scalar], ...]]], int]:

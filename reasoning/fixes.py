@@ -12,6 +12,7 @@ from typing import Any
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.functions import compute
 from ..knowledge.loader import Knowledge
+from ..messages import closed_up
 from ..report.model import Effect, Fix, Lang, Step, Verified
 from ..report.quoting import quoted
 from .causes import Ranked
@@ -50,15 +51,16 @@ def present(offer: Offer, session: Session, finding: str, lang: Lang, verified: 
     """The fix as the report shows it."""
     data = session.knowledge.fixes[offer.fix]
     text = _Filler(offer, lang)
-    packages = {name: spec for name, value in data["packages"].items() if (spec := text.optional(value))}
+    texts = [_Filler(o, lang) for o in _matches_of(offer, session)] if data["every_match"] else [text]
+    packages = {t.fill(k): spec for t in texts for k, value in data["packages"].items() if (spec := t.optional(value))}
     return Fix.model_validate(
         {
             "id": offer.fix,
             "finding": finding,
             "kind": data["kind"],
             "action": data["action"],
-            "title": text.fill(data["title"][lang]),
-            "steps": [_step(s, text, lang) for s in data["steps"]],
+            "title": closed_up(text.fill(data["title"][lang]), lang),
+            "steps": list(dict.fromkeys(_step(s, t, lang) for t in texts for s in data["steps"])),
             "index_url": text.maybe(data.get("index_url")),
             "packages": packages or None,
             "driver_at_least": text.maybe(data.get("driver_at_least")),
@@ -81,16 +83,21 @@ def present(offer: Offer, session: Session, finding: str, lang: Lang, verified: 
 
 def instances(offer: Offer, session: Session) -> list[Offer]:
     """The offer as each firing of it reads, the least proof first: several GPUs may each ask for another version."""
-    found = {_content(offer.bindings): offer}
-    for firing in session.memory.justifications(offer.row)[:MAX_INSTANCES]:
-        bindings = session.bindings(firing)
-        found.setdefault(_content(bindings), Offer(offer.fix, offer.cause, bindings, offer.options, offer.row))
     by_effect: dict[Any, Offer] = {}
-    for instance in found.values():
+    for instance in _matches_of(offer, session):
         text = _Filler(instance, "en")
         effects = [_effect(e, text).to_json() for e in session.knowledge.fixes[offer.fix]["effects"]]
         by_effect.setdefault(tuple(effects), instance)
     return list(by_effect.values())
+
+
+def _matches_of(offer: Offer, session: Session) -> list[Offer]:
+    """The offer for each of its firings, the one with the least proof first."""
+    found = {_content(offer.bindings): offer}
+    for firing in session.memory.justifications(offer.row)[:MAX_INSTANCES]:
+        bindings = session.bindings(firing)
+        found.setdefault(_content(bindings), Offer(offer.fix, offer.cause, bindings, offer.options, offer.row))
+    return list(found.values())
 
 
 def _content(bindings: Bindings) -> Any:
@@ -137,6 +144,7 @@ def applied(offer: Offer, knowledge: Knowledge, given: Iterable[Fact]) -> list[F
     for effect in knowledge.fixes[offer.fix]["effects"]:
         if "remove" in effect:
             ((type_name, wanted),) = effect["remove"].items()
+            wanted = {k: text.value(v) for k, v in wanted.items()}
             facts = [f for f in facts if not _matches(f, type_name, wanted)]
         if "add" in effect:
             ((type_name, fields),) = effect["add"].items()
@@ -220,6 +228,6 @@ def _verify(data: Mapping[str, Any], text: _Filler, lang: Lang) -> str | None:
 def _effect(data: Mapping[str, Any], text: _Filler) -> Effect:
     if "remove" in data:
         ((type_name, where),) = data["remove"].items()
-        return Effect(op="remove", type=type_name, where=where or None)
+        return Effect(op="remove", type=type_name, where={k: text.value(v) for k, v in where.items()} or None)
     ((type_name, fields),) = data["add"].items()
     return Effect(op="add", type=type_name, fields={k: text.value(v) for k, v in fields.items()})

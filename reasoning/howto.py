@@ -17,11 +17,11 @@ from itertools import combinations
 
 from ..report.explanations import HowTo, Way
 from ..report.model import Lang, ProofNode
-from ..report.quoting import quoted
 from .builds import BuildSpec
 from .changes import Change, added_types, after_changes, changeable, concluded_values, values_in
 from .diagnosis import Diagnosis
 from .fixes import Offer, offers
+from .installing import commands
 from .refusedbuilds import RefusedBuilds
 from .sentences import Sayer
 from .session import Session, fill
@@ -167,7 +167,7 @@ class _Search:
         """Whether the goal holds already; else the ways to it or why there is none."""
         reached = self.goal.reached(self.session)
         if reached is not None:
-            summary = self.words("howto.holds", goal=self.told)
+            summary = self.words("howto.installable" if reached else "howto.holds", goal=self.told)
             return HowTo(self.goal.text, True, summary, (Way((), 0, self.then(reached)),) if reached else ())
         own = self.allowed(card=False)
         found = self.search(own)
@@ -384,7 +384,18 @@ class _Search:
             replace(v, note=self.note(c, after))
             for c, v in zip(changes, views(changes, self.session, self.lang), strict=True)
         )
-        return Way(shown, sum(c.cost for c in shown), self.then(reached), tuple(proof))
+        build = reached or self.installed(changes, after)
+        return Way(shown, sum(c.cost for c in shown), self.then(build), tuple(proof))
+
+    def installed(self, changes: tuple[Change, ...], after: Session) -> str:
+        """The build that one of the changes installs, where one does."""
+        for change in changes:
+            for source in self.session.knowledge.changes[change.name]["values"]:
+                for row in after.memory.of_type(source["type"]) if source.get("value") else ():
+                    fields = after.fields(row)
+                    if source["value"].format_map(fields) == change.value:
+                        return str(fields.get("build", ""))
+        return ""
 
     def note(self, change: Change, after: Session) -> str:
         """What the rules conclude of a change's best value, where they do: the branch of the driver to install."""
@@ -401,11 +412,7 @@ class _Search:
     def then(self, build: str) -> str:
         """The command that installs a build."""
         rows = self.session.rows("torch_build", build=build) if build else []
-        if not rows:
-            return ""
-        fields = self.session.fields(rows[0])
-        version = build.partition("@")[0]
-        return quoted(["pip", "install", f"torch=={version}", "--index-url", str(fields["index_url"])], "any")
+        return commands(self.session, self.session.fields(rows[0]))["pip"] if rows else ""
 
 
 def _few(values: Sequence[str]) -> list[str]:

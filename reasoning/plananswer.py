@@ -13,7 +13,8 @@ from typing import Literal
 from ..facts import Scalar
 from ..report.messages import Words
 from ..report.model import Lang, Plan, Reason
-from .planning import Request, read_request
+from .planning import request_of
+from .planrequest import Request
 from .session import Session
 
 # The least favourable verdict of several stands for the whole.
@@ -33,10 +34,10 @@ def plan_of(session: Session, lang: Lang) -> Plan | None:
     if not verdicts:
         return None
     words = Words(lang)
-    request = read_request(session.facts, session.knowledge)
+    request = request_of(session.facts, session.knowledge)
     estimates = _rows(session, "estimate")
     numbers, ranges = _memory(estimates)
-    for more, spans in (_power(session), _workers(session)):
+    for more, spans in (_counts(session, request), _power(session), _workers(session)):
         numbers |= more
         ranges |= spans
     return Plan(
@@ -69,12 +70,23 @@ def _memory(estimates: Sequence[_Row]) -> tuple[dict[str, int | float], dict[str
             note("full_ft_vram_gib", row)
         if row["method"] in _LORA:
             note(f"{row['method']}_vram_gib", row)
+        if row["wanted"] and "ram_mib" in row:
+            numbers["cpu_ram_gib"] = _gib(row["ram_mib"])
+            ranges["cpu_ram_gib"] = (_gib(row["ram_low_mib"]), _gib(row["ram_high_mib"]))
     return numbers, ranges
 
 
 def _in_order(estimates: Sequence[_Row]) -> list[_Row]:
     """What was asked first; the engine keeps no order."""
     return sorted(estimates, key=lambda r: (not r["wanted"], str(r["method"]), str(r["option"])))
+
+
+def _counts(session: Session, request: Request) -> tuple[dict[str, int | float], dict[str, tuple[float, float]]]:
+    """How many cards the method takes, where it was asked or those named are too few."""
+    asked = "count" in request.topics
+    found = (r for r in _rows(session, "plan_count") if r["found"] and (asked or r["more"]))
+    needed = next((int(r["cards"]) for r in found if r["method"] == request.wanted[-1]), None)
+    return ({} if needed is None else {"cards_needed": needed}), {}
 
 
 def _power(session: Session) -> tuple[dict[str, int | float], dict[str, tuple[float, float]]]:
@@ -100,6 +112,9 @@ def _choices(session: Session, request: Request) -> list[str]:
     """The options, the least beaten first; cards without a figure to compare come last."""
     losses = Counter(str(row["loser"]) for row in _rows(session, "plan_beats"))
     wins = Counter(str(row["winner"]) for row in _rows(session, "plan_beats"))
+    counted = [str(r["label"]) for r in _rows(session, "plan_count") if r["found"]]
+    if "count" in request.topics:
+        return counted
     names = [card.label for card in request.options]
     return sorted(names, key=lambda n: (losses[n] - wins[n], names.index(n)))
 
@@ -144,7 +159,13 @@ def _assumed(request: Request, words: Words) -> list[Reason]:
         "sequence": request.sequence,
         "model": request.model.name if request.model else "",
     }
-    return [Reason(text=words(f"plan.assumed.{name}", **values)) for name in request.assumed if request.model]
+    settings = [words(f"plan.assumed.{name}", **values) for name in request.assumed if request.model]
+    cards = [
+        words("plan.assumed.card", product=card.product, member=card.assumed, size=_shown(card.fields["vram_mib"]))
+        for card in request.cards
+        if card.assumed
+    ]
+    return [Reason(text=text) for text in (*cards, *settings)]
 
 
 def _gib(mib: Scalar) -> float:

@@ -13,6 +13,7 @@ from ..facts import Scalar
 from ..report.messages import Words
 from ..report.model import Alternative, Change, Lang, NoBuild, Reason, RecommendResult
 from ..report.quoting import quoted
+from . import installing
 from .diagnosis import Diagnosis
 from .session import Session
 
@@ -27,6 +28,8 @@ _MODES: Mapping[str, tuple[str, ...]] = {
     "any_torch_python": ("torch", "python"),
     "any_all": ("torch", "driver", "python"),
 }
+# By accelerator, what torch calls the device: ROCm builds keep the name cuda.
+_DEVICES = {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu", "mps": "mps"}
 
 
 class Selection:
@@ -54,16 +57,15 @@ class Selection:
             none = self.nothing()
             common |= {} if self._unnamed_gpu() else {"struck": self.struck(), "alternatives": self.alternatives(None)}
             return RecommendResult.model_validate({**common, "summary": none.reason, "none": none})
-        packages = self.packages(pick)
         return RecommendResult.model_validate(
             {
                 **common,
-                "summary": self.words("recommend.summary", torch=self._version(pick, "torch")),
+                "summary": self.words("recommend.summary", torch=installing.version(pick, "torch")),
                 "index_url": pick["index_url"],
                 "index": pick["variant"],
                 "torch": pick["torch"],
-                "packages": packages,
-                "commands": self.commands(pick, packages),
+                "packages": installing.packages(self.session, pick),
+                "commands": installing.commands(self.session, pick),
                 "confirmed": bool(pick["confirmed"]),
                 "reasons": self.reasons(pick),
                 "struck": self.struck(),
@@ -77,40 +79,6 @@ class Selection:
         memory = self.session.memory
         cuda = any("cuda" in self.session.fields(i) for i in memory.of_type("candidate"))
         return cuda and not memory.of_type("gpu_arch")
-
-    def packages(self, pick: Fields) -> dict[str, str]:
-        """The pinned torch and the companions that are installed."""
-        installed = {str(self.session.fields(i)["name"]) for i in self.session.memory.of_type("package")}
-        packages = {"torch": f"=={self._version(pick, 'torch')}"}
-        if "torchvision" in installed and "torchvision" in pick:
-            packages["torchvision"] = f"=={self._version(pick, 'torchvision')}"
-        if "torchaudio" in installed and "torchaudio" in pick:
-            packages["torchaudio"] = f"=={pick['torchaudio']}"
-        return packages
-
-    def _version(self, pick: Fields, name: str) -> str:
-        """The version with the variant's local part, where the index's wheels carry one."""
-        local = "" if self._local(pick) is None else f"+{self._local(pick)}"
-        return f"{pick[name]}{local}"
-
-    def _local(self, pick: Fields) -> str | None:
-        """The local version of the wheels: on macOS they carry none."""
-        return None if str(pick["build"]).endswith("@macos-arm64") else str(pick["variant"])
-
-    def commands(self, pick: Fields, packages: Mapping[str, str]) -> dict[str, str]:
-        """The pip and uv command lines."""
-        specs = [f"{name}{spec}" for name, spec in packages.items()]
-        index = ["--index-url", str(pick["index_url"])]
-        force = self._same_public(pick)
-        return {
-            "pip": quoted(["pip", "install", *(["--force-reinstall"] if force else []), *specs, *index], "any"),
-            "uv": quoted(["uv", "pip", "install", *(["--reinstall"] if force else []), *specs, *index], "any"),
-        }
-
-    def _same_public(self, pick: Fields) -> bool:
-        installs = [self.session.fields(i) for i in self.session.memory.of_type("torch_install")]
-        local = self._local(pick) or ""
-        return any(f.get("version__public") == pick["torch"] and f.get("version__local") != local for f in installs)
 
     def reasons(self, pick: Fields) -> tuple[Reason, ...]:
         """Why this build: its kernels, the driver and the ranking."""
@@ -133,7 +101,7 @@ class Selection:
         return tuple(lines.values())
 
     def driver_need(self, pick: Fields) -> str | None:
-        """What driver the build needs, where that is known."""
+        """What driver the build needs on these GPUs, where that is known: the greatest demand of all."""
         if "cuda" not in pick:
             return None
         ptx = self._ptx_driver(str(pick["build"]))
@@ -143,8 +111,27 @@ class Selection:
         for row in self.session.memory.of_type("cuda_release"):
             fields = self.session.fields(row)
             if fields.get("cuda") == pick["cuda"] and f"min_driver_{system}" in fields:
-                return self.words("recommend.driver_need", cuda=fields["cuda"], driver=fields[f"min_driver_{system}"])
+                least = str(fields[f"min_driver_{system}"])
+                return self._gpu_driver_need(least) or self.words(
+                    "recommend.driver_need", cuda=fields["cuda"], driver=least
+                )
         return None
+
+    def _gpu_driver_need(self, least: str) -> str | None:
+        """The driver branch that the newest GPU needs, where that is newer than what the build asks for."""
+        first = {str(f["name"]): branch for f in self._gpus() if (branch := self._first_branch(f["sm"]))}
+        name = max(first, key=lambda n: first[n], default=None)
+        if name is None or first[name] <= int(least.partition(".")[0]):
+            return None
+        return self.words("recommend.gpu_driver_need", gpu=name, driver=first[name])
+
+    def _gpus(self) -> list[Fields]:
+        return [self.session.fields(i) for i in self.session.memory.of_type("gpu_arch")]
+
+    def _first_branch(self, sm: Scalar) -> int:
+        """The first driver branch that knows a compute capability; 0 where that is not known."""
+        rows = self.session.rows("architecture", sm=sm)
+        return int(self.session.fields(rows[0]).get("first_driver", 0)) if rows else 0
 
     def _ptx_driver(self, build: str) -> Scalar | None:
         """The driver that would compile the build's PTX, where some GPU can run nothing else of it."""
@@ -159,8 +146,9 @@ class Selection:
 
     def verify(self, pick: Fields) -> str | None:
         """A command that runs a kernel, for a build with an accelerator."""
-        accelerated = "cuda" in pick or "rocm" in str(pick["variant"])
-        where = ", device='cuda'" if accelerated else ""
+        accelerator = self.session.fields(self.session.rows("torch_build", build=str(pick["build"]))[0])["accelerator"]
+        device = _DEVICES.get(str(accelerator))
+        where = f", device='{device}'" if device else ""
         code = f"import torch; print(torch.ones(1{where}))"
         return quoted(["python", "-c", code], "any")
 
@@ -193,13 +181,12 @@ class Selection:
             other = self.picks.get(mode)
             if other is None or (pick is not None and other["build"] == pick["build"]) or str(other["build"]) in shown:
                 continue
-            packages = self.packages(other)
             shown[str(other["build"])] = Alternative(
                 torch=str(other["torch"]),
                 index=str(other["variant"]),
                 index_url=str(other["index_url"]),
-                packages=packages,
-                commands=self.commands(other, packages),
+                packages=installing.packages(self.session, other),
+                commands=installing.commands(self.session, other),
                 reason=self.words(f"recommend.{mode}", better=self._better(other, pick)),
                 needs=" · ".join(c.text for c in self.changes(other, mode)),
             )
@@ -218,7 +205,7 @@ class Selection:
         """What has to change for a build to run."""
         changes = []
         if "torch" in _MODES[mode]:
-            torch = self._version(pick, "torch")
+            torch = installing.version(pick, "torch")
             text = self.words("recommend.change_torch", torch=torch)
             changes.append(Change(what="torch", to=str(pick["torch"]), text=text))
         target, need = self._target_driver(), self.driver_need(pick)

@@ -61,16 +61,18 @@ class Sayer:
         elif condition.op == "known":
             return self.words("explain.known", field=label)
         elif isinstance(condition.value, tuple):
-            told = ", ".join(self.value(type_name, condition.field, v) for v in condition.value)
+            values = [self.value(type_name, condition.field, v) for v in condition.value]
+            told = self.words("explain.and").join(values)
         else:
             told = self.value(type_name, condition.field, condition.value)
-        return self.words(f"explain.op.{condition.op}", field=label, value=told)
+        truth = condition.op == "eq" and isinstance(condition, Test) and isinstance(condition.value, bool)
+        return self.words("explain.op.is" if truth else f"explain.op.{condition.op}", field=label, value=told)
 
     def label(self, type_name: str, field: str) -> str:
         """What a field is called."""
         base, _, part = field.partition("__")
         named = self.knowledge.sentences.get(type_name, {}).get("fields", {}).get(base)
-        told = named[self.lang] if named else base.replace("_", " ")
+        told = named[self.lang] if named else self.words.named(f"field.{base}", base.replace("_", " "))
         return f"{told} ({part})" if part in ("local", "accelerator", "minor") else told
 
     def value(self, type_name: str, field: str, value: Scalar) -> str:

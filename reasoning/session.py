@@ -19,6 +19,7 @@ from ..engine.proof import Proof, proof
 from ..facts import Fact, Provenance, Scalar
 from ..knowledge.loader import Knowledge
 from ..knowledge.templates import SLOT
+from ..messages import closed_up
 from ..report.model import Lang
 from .merge import merge
 from .planning import planned
@@ -112,7 +113,7 @@ class Session:
         """A text of a rule file (`because`, `title`) with the values in it; empty where the rule has none."""
         rule = self.rule_of(rule_id)
         data = self.knowledge.rules.get(rule.group) if rule else None
-        return fill(data[key][lang], bindings) if data else ""
+        return closed_up(fill(data[key][lang], bindings), lang) if data else ""
 
     def rule_of(self, rule_id: str) -> Rule | None:
         """The IR rule of that id."""

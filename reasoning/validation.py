@@ -7,7 +7,7 @@ running checks, layout.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..facts import Fact
@@ -28,6 +28,7 @@ class Prediction:
     value: str | None
     rule: str
     because: str
+    peak_max_mib: int | None = None
 
 
 def predictions(session: Session, device: str, lang: Lang) -> dict[str, Prediction]:
@@ -44,29 +45,39 @@ def predictions(session: Session, device: str, lang: Lang) -> dict[str, Predicti
         found.setdefault(str(fields["check"]), []).append(
             Prediction(expected, value, rule.group if rule else firing.rule, text)
         )
-    return {check: said[0] for check, said in found.items() if len({p.expected for p in said}) == 1}
+    memory = {
+        str(fields["check"]): int(fields["peak_max_mib"])
+        for fields in map(session.fields, session.rows("memory_expected", device=device))
+    }
+    # The one that also says what is read tells more than the one that only says that it passes.
+    return {
+        check: replace(min(said, key=lambda p: p.value is None), peak_max_mib=memory.get(check))
+        for check, said in found.items()
+        if len({p.expected for p in said}) == 1 and len({p.value for p in said} - {None}) <= 1
+    }
 
 
 def compared(
-    outcomes: Sequence[tuple[Fact, float, Mapping[str, Any]]], predicted: Mapping[str, Prediction], lang: Lang
+    outcomes: Sequence[tuple[Fact, str, float, Mapping[str, Any]]], predicted: Mapping[str, Prediction], lang: Lang
 ) -> list[CheckRow]:
-    """The rows of the checks. outcomes: the fact of each with its seconds and what it measured."""
+    """The rows of the checks. outcomes: the fact of each with the detail in words, its seconds
+    and what it measured."""
     words = Words(lang)
     return [
-        _row(fact, seconds, measured, predicted.get(str(fact.fields["check"])), words)
-        for fact, seconds, measured in outcomes
+        _row(fact, detail, seconds, measured, predicted.get(str(fact.fields["check"])), words)
+        for fact, detail, seconds, measured in outcomes
     ]
 
 
 def _row(
-    fact: Fact, seconds: float, measured: Mapping[str, Any], prediction: Prediction | None, words: Words
+    fact: Fact, detail: str, seconds: float, measured: Mapping[str, Any], prediction: Prediction | None, words: Words
 ) -> CheckRow:
     check, state = str(fact.fields["check"]), fact.fields["state"]
     told: dict[str, Any] = {
         "check": check,
         "title": words.named(f"validate.check.{check}", check),
         "observed": state,
-        "detail": fact.get("detail"),
+        "detail": detail or None,
         "value": fact.get("value"),
         "seconds": seconds,
         "measured": dict(measured) or None,
@@ -78,15 +89,19 @@ def _row(
             "predicted_value": prediction.value,
             "because": prediction.because,
             "rule": prediction.rule,
-            "agrees": _agrees(state, fact.get("value"), prediction),
+            "predicted_mib": prediction.peak_max_mib,
+            "agrees": _agrees(fact, prediction),
         }
     return CheckRow(**told)
 
 
-def _agrees(state: object, value: object, prediction: Prediction) -> bool | None:
+def _agrees(fact: Fact, prediction: Prediction) -> bool | None:
+    state, value, peak = fact.fields["state"], fact.get("value"), fact.get("peak_mib")
     if state == "skipped":
         return None
     if (state == "passed") != (prediction.expected == "passed"):
+        return False
+    if peak is not None and prediction.peak_max_mib is not None and int(peak) > prediction.peak_max_mib:
         return False
     return value is None or prediction.value is None or value == prediction.value
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from .layout import Look, can_show, clean, columns, command_lines, display_width, fit, hang, paint, wrap
 from .messages import Words
-from .model import Fix, Reason, Step
+from .model import Fix, Reason, Report, Step
 
 LABEL = 10  # columns of a label with the space after it
 _WHERE = 28  # the widest column of places
@@ -62,6 +62,13 @@ def steps_here(steps: Sequence[Step], platform: str | None) -> list[Step]:
     elif platform not in named and platform in {"wsl", "container"}:
         platform = "windows" if platform == "wsl" and "linux" not in named else "linux"
     return [step for step in steps if step.platform in ("any", platform)]
+
+
+def actions(fix: Fix, platform: str | None) -> list[Step]:
+    """The steps of a fix for a platform, with the first tool where several do the same."""
+    here = steps_here(fix.steps, platform)
+    tool = next((step.tool for step in here if step.tool), None)
+    return [step for step in here if step.tool in (None, tool)]
 
 
 def is_posix(platform: str | None, step_platform: str = "any") -> bool:
@@ -134,3 +141,11 @@ class Drawing:
         """A heading and one dash an item."""
         lines = [line for item in items for line in hang(wrap(clean(item), self.width - 4), "  - ", 4)]
         return [self.words(key) + self.words("fix.colon"), *lines] if lines else []
+
+
+def advised(report: Report, words: Words) -> list[str]:
+    """The recommendations, each with the program that shows it."""
+    return [
+        words("advice.sample", text=advice.text, sample=advice.sample) if advice.sample else advice.text
+        for advice in report.recommendations
+    ]

@@ -6,12 +6,12 @@ May live here: the order and layout of those answers. Must not: wording (knowled
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from .explanations import ChangeView, Difference, HowTo, Way, WhatIf, WhyNot
 from .layout import Look, clean, command_lines, fit, hang, joined, paint, wrap
 from .messages import Words
-from .model import Lang, ProofNode
+from .model import Lang, ProofNode, Source
 from .proof_text import TreeDrawing
 from .text import Detail
 
@@ -23,9 +23,16 @@ _REASONS = 6
 _MARK = {"error": "✗", "warning": "✗", "info": "·"}
 
 
-def render_why_not(answer: WhyNot, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal") -> str:
+def render_why_not(
+    answer: WhyNot,
+    *,
+    lang: Lang = "en",
+    look: Look | None = None,
+    detail: Detail = "normal",
+    pages: Mapping[str, Source] | None = None,
+) -> str:
     """Why something does not hold, as a tree under one sentence; or that it holds, with where to look."""
-    drawing = _Answer(lang, look, detail, _DEPTH)
+    drawing = _Answer(lang, look, detail, _DEPTH, pages)
     if answer.holds:
         drawing.sentence(answer.summary)
         drawing.line(drawing.words("whynot.see_why", target=quoted(answer.target)))
@@ -41,9 +48,16 @@ def render_why_not(answer: WhyNot, *, lang: Lang = "en", look: Look | None = Non
     return drawing.text()
 
 
-def render_what_if(answer: WhatIf, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal") -> str:
+def render_what_if(
+    answer: WhatIf,
+    *,
+    lang: Lang = "en",
+    look: Look | None = None,
+    detail: Detail = "normal",
+    pages: Mapping[str, Source] | None = None,
+) -> str:
     """Verdicts before and after, then what goes, what comes and what is chosen, each with its reason."""
-    drawing = _Answer(lang, look, detail, _SHALLOW)
+    drawing = _Answer(lang, look, detail, _SHALLOW, pages)
     words = drawing.words
     told = words("list.and").join(c.title for c in answer.changes)
     names = [words(f"verdict.{v}") for v in (answer.verdict_before, answer.verdict_after)]
@@ -67,9 +81,16 @@ def render_what_if(answer: WhatIf, *, lang: Lang = "en", look: Look | None = Non
     return drawing.text()
 
 
-def render_how_to(answer: HowTo, *, lang: Lang = "en", look: Look | None = None, detail: Detail = "normal") -> str:
+def render_how_to(
+    answer: HowTo,
+    *,
+    lang: Lang = "en",
+    look: Look | None = None,
+    detail: Detail = "normal",
+    pages: Mapping[str, Source] | None = None,
+) -> str:
     """The ways, cheapest first, with what they risk; or why there is none."""
-    drawing = _Answer(lang, look, detail, _SHALLOW)
+    drawing = _Answer(lang, look, detail, _SHALLOW, pages)
     words = drawing.words
     drawing.sentence(answer.summary + ("" if not answer.ways and not answer.impossible else words("fix.colon")))
     if answer.impossible:
@@ -94,13 +115,15 @@ def quoted(text: str) -> str:
 class _Answer:
     """The lines of one answer."""
 
-    def __init__(self, lang: Lang, look: Look | None, detail: Detail, depth: int) -> None:
+    def __init__(
+        self, lang: Lang, look: Look | None, detail: Detail, depth: int, pages: Mapping[str, Source] | None
+    ) -> None:
         self.words = Words(lang)
         self.look = look or Look()
         self.detail = detail
         self.lines: list[str] = []
         whole = detail == "all"
-        self.trees = TreeDrawing(self.words, self.look, _ALL if whole else depth, remarks=whole)
+        self.trees = TreeDrawing(self.words, self.look, _ALL if whole else depth, remarks=whole, pages=pages)
 
     def text(self) -> str:
         return fit(joined(self.lines), self.look.encoding)
@@ -151,15 +174,19 @@ class _Answer:
         for change in way.changes:
             for remark in (change.note, change.risk):
                 if remark:
-                    self.lines += ["    " + line for line in wrap("- " + clean(remark), self.look.width - 4)]
-        if way.changes:
-            shown = "gpurules what-if " + " ".join(quoted(c.change) for c in way.changes)
-            self.command("  " + shown)
+                    self.lines += hang(wrap(clean(remark), self.look.width - 6), "    - ", 6)
         if way.then:
-            self.lines += ["    " + self.words("howto.then") + self.words("fix.colon")]
-            self.lines += ["      " + line for line in command_lines(way.then, self.look.width - 6, posix=True)]
+            self._labelled("howto.then" if way.changes else "howto.run", way.then)
+        if way.changes:
+            self._labelled("howto.preview", "gpurules what-if " + " ".join(quoted(c.change) for c in way.changes))
         if proof:
             self._indented(way.proof)
+
+    def _labelled(self, key: str, command: str) -> None:
+        """A command beneath the words that say what it is for."""
+        self.lines.append("    " + self.words(key) + self.words("fix.colon"))
+        shown = command_lines(command, self.look.width - 6, posix=True)
+        self.lines += ["      " + paint(line, "command", self.look) for line in shown]
 
     def risks(self, changes: Sequence[ChangeView]) -> None:
         """What the changes may break."""

@@ -14,19 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import quoting
-from .drawing import Drawing, mirror_steps, shown_in, steps_here
+from .drawing import Drawing, actions, mirror_steps, shown_in
 from .layout import Look, clean, fit, hang, joined, wrap
 from .messages import Words
 from .model import Fix, PlanStep, Report, Step
 
 Shell = Literal["bash", "powershell"]
-
-
-def actions(fix: Fix, platform: str | None) -> list[Step]:
-    """The steps of a fix for a platform, with the first tool where several do the same."""
-    here = steps_here(fix.steps, platform)
-    tool = next((step.tool for step in here if step.tool), None)
-    return [step for step in here if step.tool in (None, tool)]
 
 
 def by_hand(step: Step) -> bool:
@@ -132,7 +125,7 @@ _DIALECTS: dict[Shell, _Dialect] = {
         ),
         quote=quoting.powershell,
         takes=lambda words: quoting.one_line(words) and quoting.passes_powershell(words),
-        check="if ($LASTEXITCODE -ne 0) { throw 'exit status ' + $LASTEXITCODE }",
+        check="if ($LASTEXITCODE -ne 0) { throw $LASTEXITCODE }",
         ask="Wait-ByHand",
     ),
 }

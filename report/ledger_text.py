@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .layout import display_width, wrap
+from .layout import display_width, pad, wrap
 from .messages import Words
-from .model import Lang
+from .model import Lang, RuleTest
 
 if TYPE_CHECKING:
     from ..knowledge.ledger import ErrataFile, Line
@@ -38,7 +38,8 @@ def coverage_lines(
     yield from faults
     gaps = sum(line.is_gap for line in lines)
     verdicts = Counter(line.verdict for line in lines)
-    shown = ", ".join(f"{name} {n}" for name, n in sorted(verdicts.items()))
+    counted = [f"{words(f'coverage.verdict.{name}')} {n}" for name, n in sorted(verdicts.items())]
+    shown = words("list.and").join(counted)
     yield words("coverage.count", carried=len(lines) - gaps, claims=len(lines), open=gaps, verdicts=shown)
 
 
@@ -73,6 +74,8 @@ def errata_lines(chosen: Sequence[str], found: ErrataFile, lang: Lang, width: in
         yield claim
         yield from _labelled(words("errata.says"), getattr(entry.says, lang), width)
         yield from _labelled(words("errata.right"), getattr(entry.right, lang), width)
+        if entry.sample:
+            yield from _labelled(words("errata.sample"), entry.sample, width)
         for source in entry.sources:
             page = found.sources[source]
             told = page.url if page.opened else words("errata.named", url=page.url)
@@ -92,6 +95,7 @@ def errata_document(chosen: Sequence[str], found: ErrataFile, lang: Lang) -> dic
                 "says": getattr(found.errata[claim].says, lang),
                 "right": getattr(found.errata[claim].right, lang),
                 "sources": [found.sources[s].model_dump() for s in found.errata[claim].sources],
+                **({"sample": found.errata[claim].sample} if found.errata[claim].sample else {}),
             }
             for claim in chosen
         ],
@@ -110,10 +114,10 @@ def update_lines(update: Update, lang: Lang) -> Iterator[str]:
     ):
         if rows:
             yield words(message, catalog=catalog, n=len(rows), rows=_first(rows))
-    yield from map(str, update.problems)
+    yield from (problem.said(lang) for problem in update.problems)
 
 
-def update_document(update: Update) -> dict[str, Any]:
+def update_document(update: Update, lang: Lang) -> dict[str, Any]:
     """The same as JSON values."""
     return {
         "schema": UPDATE_SCHEMA,
@@ -123,8 +127,18 @@ def update_document(update: Update) -> dict[str, Any]:
         "added": list(update.added),
         "changed": list(update.changed),
         "removed": list(update.removed),
-        "problems": [str(p) for p in update.problems],
+        "problems": [problem.said(lang) for problem in update.problems],
     }
+
+
+def tested_lines(results: Sequence[RuleTest], lang: Lang, *, passed_too: bool) -> Iterator[str]:
+    """One line an example of a rule that did not come out as expected, then the count."""
+    words = Words(lang)
+    for result in results:
+        if passed_too or not result.ok:
+            state = words("rules.ok" if result.ok else "rules.failed")
+            yield f"{pad(state, 6)}  {result.rule} {result.example}  {result.message}".rstrip()
+    yield words("rules.tested", passed=sum(result.ok for result in results), all=len(results))
 
 
 def _first(rows: Sequence[str]) -> str:
@@ -136,5 +150,5 @@ def _labelled(label: str, text: str, width: int) -> Iterator[str]:
     lead = f"  {label}"
     indent = " " * (display_width(lead) + 1)
     first, *rest = wrap(text, max(width - len(indent), 24)) or [""]
-    yield f"{lead} {first}"
+    yield lead + ("" if lead.endswith("：") else " ") + first
     yield from (indent + line for line in rest)

@@ -15,7 +15,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote, urlsplit
 
-from .drawing import steps_here
+from .citing import remark
+from .drawing import advised, steps_here
 from .layout import clean, clean_lines
 from .messages import Words
 from .model import Finding, Fix, Lang, NotChecked, Question, Reason, Report, Step
@@ -126,7 +127,7 @@ class _Document:
         if self.report.questions:
             yield self.questions(self.report.questions[: 1 if self.report.verdict == "unknown" else 2])
         if self.report.recommendations:
-            yield self.listing("recommendations", [advice.text for advice in self.report.recommendations])
+            yield self.listing("recommendations", advised(self.report, self.words))
         if self.report.not_checked:
             yield self.not_checked(self.report.not_checked[:_NOT_CHECKED])
         if self.report.notes:
@@ -233,7 +234,10 @@ class _Document:
 
     def sources(self) -> str:
         """The public sources, as links."""
-        lines = [f"- {_link(source.title, source.url)}" for source in self.report.sources]
+        lines = []
+        for source in self.report.sources:
+            told, line = remark(source, self.words), _link(source.title, source.url)
+            lines.append("- " + (self.words("source.with", text=line, remark=prose(told)) if told else line))
         return "\n".join([self.words("sources") + self.words("fix.colon"), "", *lines])
 
     def listing(self, key: str, items: Iterable[str]) -> str:

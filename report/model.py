@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..messages import Lang as Lang  # noqa: PLC0414, the form that type checkers read as exported
+
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["ok", "problems", "unknown"]
 FixKind = Literal["cure", "mitigation", "prevention", "check", "advice"]
 Verified = Literal["simulated", "not_simulable", "not_applicable"]
 FailOn = Literal["error", "warning", "never"]
-Lang = Literal["en", "zh"]
 Scalar = str | int | bool | float
 
 SCHEMA = "gpurules.report/1"
@@ -207,6 +208,7 @@ class Advice(_Model):
     text: str
     where: str | None = None
     sources: tuple[str, ...] | None = None
+    sample: str | None = Field(default=None, description="a program of this repository that shows it")
 
 
 class ProvenanceView(_Model):
@@ -240,11 +242,15 @@ class Derivation(_Model):
 
 
 class Source(_Model):
-    """A public source of the knowledge. retrieved: ISO date."""
+    """A public source of the knowledge. retrieved: ISO date; opened: false where the page was named and not read."""
 
     url: str
     title: str
     retrieved: str | None = None
+    kind: str | None = Field(
+        default=None, description="vendor | project | source_code | maintainer | standard | paper | report | data"
+    )
+    opened: bool | None = None
 
 
 class Recognised(_Model):

@@ -5,11 +5,12 @@ May live here: the drawing of `ProofNode` trees. Must not: what they say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from .citing import with_remark
 from .layout import Look, clean, columns, display_width, fit, joined, paint, wrap
 from .messages import Words
-from .model import Lang, ProofNode
+from .model import Lang, ProofNode, Source
 
 _DEPTH = 12  # deeper trees are cut with an ellipsis, unless everything is wanted
 _ALL = 200
@@ -18,11 +19,16 @@ _MERMAID = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", 
 
 
 def render_proofs(
-    roots: Sequence[ProofNode], *, lang: Lang = "en", look: Look | None = None, detail: str = "normal"
+    roots: Sequence[ProofNode],
+    *,
+    lang: Lang = "en",
+    look: Look | None = None,
+    detail: str = "normal",
+    pages: Mapping[str, Source] | None = None,
 ) -> str:
-    """The trees, one after the other; sources are numbered and listed once, beneath."""
+    """The trees, one after the other; sources are numbered and listed once, beneath, with what `pages` says of them."""
     look = look or Look()
-    drawing = TreeDrawing(Words(lang), look, _ALL if detail == "all" else _DEPTH)
+    drawing = TreeDrawing(Words(lang), look, _ALL if detail == "all" else _DEPTH, pages=pages)
     lines: list[str] = []
     for i, root in enumerate(roots):
         lines += [""] if i else []
@@ -35,12 +41,21 @@ def render_proofs(
 class TreeDrawing:
     """Draws trees of one answer: sources are numbered throughout, and what was drawn before is not drawn again."""
 
-    def __init__(self, words: Words, look: Look, depth: int, *, remarks: bool = True) -> None:
-        """remarks: whether it is said where a tree is cut or stands above."""
+    def __init__(
+        self,
+        words: Words,
+        look: Look,
+        depth: int,
+        *,
+        remarks: bool = True,
+        pages: Mapping[str, Source] | None = None,
+    ) -> None:
+        """remarks: whether it is said where a tree is cut or stands above. pages: the sources by their address."""
         self.words = words
         self.look = look
         self.depth = depth
         self.remarks = remarks
+        self.pages = pages or {}
         self._numbers: dict[str, int] = {}
         self._drawn: set[str] = set()
 
@@ -53,7 +68,8 @@ class TreeDrawing:
         if not self._numbers:
             return []
         head = ["", self.words("sources") + self.words("fix.colon")]
-        return head + [f"  [{number}] {clean(url)}" for url, number in self._numbers.items()]
+        told = ((n, with_remark(clean(url), self.pages.get(url), self.words)) for url, n in self._numbers.items())
+        return head + [f"  [{number}] {line}" for number, line in told]
 
     def _node(self, node: ProofNode, lead: str, below: str, depth: int) -> list[str]:
         where = "" if node.where in node.sources else clean(node.where)

@@ -5,6 +5,7 @@ May live here: the order and layout of a recommendation. Must not: wording, the 
 
 from __future__ import annotations
 
+from .citing import with_remark
 from .drawing import Drawing, is_posix, shown_in
 from .layout import Look, clean, command_lines, fit, hang, joined, wrap
 from .messages import Words
@@ -42,7 +43,7 @@ class _RecommendDrawing(Drawing):
                 *(self.paragraph("note", [note]) for note in result.notes or ()),
             ]
         if self.verbose:
-            titles = [f"{source.title} {source.url}" for source in result.sources]
+            titles = [with_remark(f"{s.title} {s.url}", s, self.words) for s in result.sources]
             blocks.append(self.listing("sources", titles))
         return [line for i, block in enumerate(b for b in blocks if b) for line in ([""] if i else []) + block]
 

@@ -9,10 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from .drawing import LABEL, Drawing, is_posix, mirror_steps, shown_in, steps_here
+from .citing import with_remark
+from .drawing import LABEL, Drawing, actions, advised, is_posix, mirror_steps, shown_in
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
-from .model import Checked, FactView, Finding, Fix, Lang, NotChecked, Plan, Question, Reason, Recognised, Report, Step
+from .model import (
+    Checked,
+    FactView,
+    Finding,
+    Fix,
+    Lang,
+    NotChecked,
+    Plan,
+    Question,
+    Reason,
+    Recognised,
+    Report,
+    Source,
+    Step,
+)
 
 Detail = Literal["verdict", "normal", "all"]
 
@@ -49,7 +64,7 @@ class _ReportDrawing(Drawing):
                 self.counts(),
                 *(self.finding(f, number.get(id(f), 0)) for f in self.full),
                 self.unsettled(),
-                self.listing("recommendations", [advice.text for advice in self.report.recommendations]),
+                self.listing("recommendations", advised(self.report, self.words)),
                 self.questions(),
                 self.footer(),
             ]
@@ -290,10 +305,7 @@ class _ReportDrawing(Drawing):
         return self.labelled("checked", [said])
 
     def steps(self, fix: Fix) -> list[Step]:
-        """The steps for this platform, with the first tool where several do the same."""
-        here = steps_here(fix.steps, self.platform)
-        tool = next((step.tool for step in here if step.tool), None)
-        return [step for step in here if step.tool in (None, tool)]
+        return actions(fix, self.platform)
 
     def other_tools(self, fix: Fix) -> list[str]:
         used = self.steps(fix)
@@ -410,9 +422,12 @@ class _ReportDrawing(Drawing):
         lines = [
             line
             for source in self.report.sources
-            for line in hang(wrap(f"{clean(source.title)} {clean(source.url)}", self.width - 4), "  - ", 4)
+            for line in hang(wrap(clean(self.told(source)), self.width - 4), "  - ", 4)
         ]
         return [self.words("sources") + self.words("fix.colon"), *lines] if lines else []
+
+    def told(self, source: Source) -> str:
+        return with_remark(f"{source.title} {source.url}", source, self.words)
 
     def cited(self, urls: Iterable[str]) -> list[str]:
         titles = {source.url: source.title for source in self.report.sources}

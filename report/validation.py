@@ -20,6 +20,7 @@ class CheckRow(_Model):
     """One check. predicted: what the rules expect, with the rule and its sentence; observed: how it ended.
 
     agrees: absent where nothing was predicted, or the check was skipped. value: what it read, such as targets.
+    predicted_mib: the memory of the device that it needs at most; measured.peak_mib is what it took.
     """
 
     check: str
@@ -32,6 +33,7 @@ class CheckRow(_Model):
     rule: str | None = None
     predicted_value: str | None = None
     value: str | None = None
+    predicted_mib: int | None = None
     seconds: float = 0.0
     measured: dict[str, Scalar] | None = Field(default=None, description="figures: error, mib, ranks ...")
 

@@ -6,6 +6,7 @@ May live here: order and layout. Must not: wording, judgement.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from .drawing import Drawing, shown_in
 from .layout import Look, clean, display_width, fit, joined, pad, paint, wrap
@@ -26,6 +27,16 @@ def render_validation(
     return fit(joined(drawing.lines()), look.encoding)
 
 
+def progress_line(check: str, outcome: Any, lang: Lang) -> str:
+    """That a check runs (no outcome yet), or how it ended. outcome: has `state` and `seconds`."""
+    words = Words(lang)
+    title = words(f"validate.check.{check}")
+    if outcome is None:
+        return words("validate.running", check=title)
+    state = words(f"validate.state.{outcome.state}")
+    return words("validate.ran", check=title, state=state, seconds=f"{outcome.seconds:.1f}")
+
+
 class _ValidationDrawing(Drawing):
     def __init__(self, result: Validation, words: Words, look: Look, detail: Detail) -> None:
         super().__init__(words, look, None, verbose=detail == "all")
@@ -35,7 +46,7 @@ class _ValidationDrawing(Drawing):
     def lines(self) -> list[str]:
         blocks = [self.verdict()]
         if self.detail != "verdict":
-            blocks.append(self.table())
+            blocks += [self.table(), self.share()]
         blocks.append(self.report())
         return [line for i, block in enumerate(b for b in blocks if b) for line in ([""] if i else []) + block]
 
@@ -70,12 +81,20 @@ class _ValidationDrawing(Drawing):
         told = [row.detail] if row.detail and (row.observed != "passed" or self.verbose) else []
         if row.agrees is False and row.predicted_value:
             told.append(self.words("validate.values", predicted=row.predicted_value, value=row.value or "?"))
+        if row.predicted_mib and row.measured and "peak_mib" in row.measured and (row.agrees is False or self.verbose):
+            peak = str(row.measured["peak_mib"])
+            told.append(self.words("validate.memory", predicted=str(row.predicted_mib), peak=peak))
         if row.because and (row.agrees is False or self.verbose):
             told.append(row.because)
         if self.verbose and row.measured:
             told.append(", ".join(f"{name} {value:.2g}" if isinstance(value, float) else f"{name} {value}"
                                   for name, value in row.measured.items()))  # fmt: skip
         return lines + ["      " + line for text in told for line in wrap(clean(text), self.width - 6)]
+
+    def share(self) -> list[str]:
+        """What the checks were allowed to use."""
+        told = self.words("validate.share", percent=f"{self.result.share:.0%}".rstrip("%"))
+        return [paint(line, "dim", self.look) for line in wrap(told, self.width)]
 
     def report(self) -> list[str]:
         """What to do about a disagreement."""

@@ -112,7 +112,7 @@ def test_the_readme_names_every_command_and_no_other() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for document in [*DOCUMENTS, CHECKOUT / "CHANGELOG.md", *CHECKOUT.glob("docs/decisions/*.md")]:
+    for document in [*DOCUMENTS, CHECKOUT / "CHANGELOG.md", *CHECKOUT.glob("docs/*.md"), *CHECKOUT.glob("docs/*/*.md")]:
         links = re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8"))
         assert [link for link in links if not (document.parent / link).exists()] == []
 

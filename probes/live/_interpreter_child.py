@@ -99,6 +99,8 @@ def environment() -> "str":
     except OSError:
         pass
     if config:
+        if os.path.isfile(os.path.join(sys.prefix, ".project")):
+            return "pipenv"
         if "pypoetry" in sys.prefix:
             return "poetry"
         return "uv" if re.search(r"^uv\s*=", config, re.MULTILINE) else "venv"

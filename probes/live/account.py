@@ -17,6 +17,7 @@ _STATUS = "/proc/self/status"
 _LIMITS = "/proc/self/limits"
 _MOUNTS = "/proc/self/mountinfo"
 _LOCKED = re.compile(r"^Max locked memory +(?P<soft>[0-9]+|unlimited) ", re.MULTILINE)
+_FILES = re.compile(r"^Max open files +(?P<soft>[0-9]+|unlimited) ", re.MULTILINE)
 _NETWORK = frozenset(
     {"9p", "beegfs", "ceph", "cifs", "fuse.sshfs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "smb3"}
 )
@@ -25,7 +26,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def probe_account(machine: Machine) -> list[Fact]:
-    """The groups that own GPU device files, and how much memory may be locked (for RDMA)."""
+    """The groups that own GPU device files, how much memory may be locked (for RDMA), how many files may be open."""
     facts: list[Fact] = []
     status, listed = machine.text(_STATUS), machine.text("/etc/group")
     if status is not None and listed is not None:
@@ -38,17 +39,19 @@ def probe_account(machine: Machine) -> list[Fact]:
             for name in _GROUPS
         ]
         facts.append(_ACCOUNT.coverage("groups", "/etc/group"))
-    locked = _LOCKED.search(machine.text(_LIMITS) or "")
-    if locked is not None:
+    return facts + _limits(machine.text(_LIMITS) or "")
+
+
+def _limits(text: str) -> list[Fact]:
+    facts = []
+    if locked := _LOCKED.search(text):
         limit = number(locked["soft"])
-        facts.append(
-            _ACCOUNT.fact(
-                "limit", _LIMITS, name="memlock", soft_kib=None if limit is None else limit >> 10,
-                unlimited=limit is None,
-            )
-        )  # fmt: skip
-        facts.append(_ACCOUNT.coverage("limits", _LIMITS))
-    return facts
+        kib = None if limit is None else limit >> 10
+        facts.append(_ACCOUNT.fact("limit", _LIMITS, name="memlock", soft_kib=kib, unlimited=limit is None))
+    if files := _FILES.search(text):
+        limit = number(files["soft"])
+        facts.append(_ACCOUNT.fact("limit", _LIMITS, name="nofile", soft=limit, unlimited=limit is None))
+    return [*facts, _ACCOUNT.coverage("limits", _LIMITS)] if facts else []
 
 
 def probe_storage(machine: Machine) -> list[Fact]:

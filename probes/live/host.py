@@ -17,6 +17,7 @@ _OS = Stating("host")
 _CPU = Stating("cpu")
 _CONTAINER = Stating("container")
 
+_MAX_THREADS = 8192
 _LEADING_VERSION = re.compile(r"^[0-9]+(?:\.[0-9]+)*")
 _MACHINES = {"amd64": "x86_64", "x64": "x86_64", "i386": "i686"}
 _KNOWN_MACHINES = frozenset({"x86_64", "aarch64", "arm64", "ppc64le", "i686"})
@@ -48,7 +49,7 @@ def probe_os(machine: Machine) -> list[Fact]:
     """The operating system, kernel, C library and WSL."""
     if machine.system != "linux":
         return _other_system(machine)
-    release = machine.text("/proc/sys/kernel/osrelease")
+    release = _first_word(machine.text("/proc/sys/kernel/osrelease"))
     values = _os_release(machine)
     if release is None and not values:
         raise ProbeError("missing", "/proc/sys/kernel/osrelease and /etc/os-release")
@@ -95,14 +96,13 @@ def probe_hardware(machine: Machine) -> list[Fact]:
 
         total = psutil.virtual_memory()
         return [
-            _CPU.fact("cpu", "psutil", name=platform.processor() or None, cores=psutil.cpu_count(logical=False),
-                      threads=psutil.cpu_count()),
+            _CPU.fact("cpu", "psutil", cores=psutil.cpu_count(logical=False), threads=psutil.cpu_count()),
             _CPU.fact("memory", "psutil", total_mib=total.total >> 20, available_mib=total.available >> 20),
         ]  # fmt: skip
     cpuinfo, meminfo = machine.text("/proc/cpuinfo"), machine.text("/proc/meminfo")
     if cpuinfo is None and meminfo is None:
         raise ProbeError("missing", "/proc/cpuinfo and /proc/meminfo")
-    facts = [] if cpuinfo is None else [_cpu(cpuinfo), _CPU.coverage("cpu", "/proc/cpuinfo")]
+    facts = [] if cpuinfo is None else [_cpu(machine, cpuinfo), _CPU.coverage("cpu", "/proc/cpuinfo")]
     if meminfo is not None:
         facts += [_memory(machine, meminfo), _CPU.coverage("memory", "/proc/meminfo")]
     return facts
@@ -121,9 +121,24 @@ def probe_container(machine: Machine) -> list[Fact]:
     return [fact, _CONTAINER.coverage("container", reader)]
 
 
+def in_container(machine: Machine) -> bool | None:
+    """Whether the scope is a container; None where nothing tells."""
+    try:
+        facts = probe_container(machine)
+    except ProbeError:
+        return None
+    return any(fact.get("present") is True for fact in facts)
+
+
 def is_wsl(machine: Machine) -> bool:
     """Whether this is a distribution (or container) inside WSL, where GPUs do not appear as PCI devices."""
     return _wsl_version(machine, machine.text("/proc/sys/kernel/osrelease") or "") is not None
+
+
+def _first_word(text: str | None) -> str | None:
+    """A name that stands alone in its file: the kernel's release."""
+    words = (text or "").split(maxsplit=1)
+    return words[0] if words else None
 
 
 def _wsl_version(machine: Machine, release: str) -> int | None:
@@ -145,15 +160,14 @@ def _machine(name: str | None) -> str | None:
 def _other_system(machine: Machine) -> list[Fact]:
     """Windows and macOS have no procfs: the platform module says what they are."""
     arch = _machine(platform.machine())
+    # The full name is what the system's own commands tell (windows.py, macos.py).
     if machine.system == "macos":
-        version, build = platform.mac_ver()[0], None
-        name = f"macOS {version} ({arch})"
+        version, build = platform.mac_ver()[0] or None, None
     else:
-        version, build = platform.release(), platform.version()
-        name = f"Microsoft Windows {version}"
+        version, build = None, platform.version()
     os_fact = _OS.fact(
-        "os", "platform", family=machine.system, name=name, machine=arch, distro_version=version or None,
-        wsl=False, jetson=False, windows_build=build,
+        "os", "platform", family=machine.system, machine=arch, distro_version=version, wsl=False, jetson=False,
+        windows_build=build,
     )  # fmt: skip
     return [os_fact, _OS.coverage("os", "platform")]
 
@@ -174,7 +188,7 @@ def _libc(machine: Machine) -> list[Fact]:
     return []
 
 
-def _cpu(cpuinfo: str) -> Fact:
+def _cpu(machine: Machine, cpuinfo: str) -> Fact:
     name: str | None = None
     threads = 0
     cores: set[tuple[str, str]] = set()
@@ -189,7 +203,37 @@ def _cpu(cpuinfo: str) -> Fact:
             package = value
         elif key == "core id":
             cores.add((package, value))
-    return _CPU.fact("cpu", "/proc/cpuinfo", name=name, cores=len(cores) or None, threads=threads or None)
+    return _CPU.fact("cpu", "/proc/cpuinfo", name=name, cores=len(cores) or None, threads=threads or None,
+                     usable=_usable(machine))  # fmt: skip
+
+
+def allowed(text: str | None) -> set[int]:
+    """The numbers of a list such as `0-3,8`, as the kernel writes sets of processors."""
+    found: set[int] = set()
+    for part in (text or "").split(","):
+        first, _, last = part.strip().partition("-")
+        low, high = number(first), number(last or first)
+        if low is not None and high is not None and high - low < _MAX_THREADS:
+            found.update(range(low, high + 1))
+    return found
+
+
+def allowed_processors(machine: Machine) -> set[int]:
+    """The processors that this process may run on; empty where nothing tells."""
+    status = (machine.text("/proc/self/status") or "").splitlines()
+    return allowed(next((line.partition(":")[2] for line in status if line.startswith("Cpus_allowed_list:")), None))
+
+
+def _usable(machine: Machine) -> int | None:
+    """Hardware threads that this process may use; containers and batch systems give fewer than there are."""
+    least = [len(allowed_processors(machine))]
+    words = (machine.text("/sys/fs/cgroup/cpu.max") or "").split()
+    if not words:  # the first version of control groups
+        words = [machine.text(f"/sys/fs/cgroup/cpu/cpu.cfs_{name}_us") or "" for name in ("quota", "period")]
+    share, whole = number(words[0]), number(words[-1])
+    if share and whole:
+        least.append(max(1, share // whole))
+    return min((n for n in least if n), default=None)
 
 
 def _memory(machine: Machine, meminfo: str) -> Fact:

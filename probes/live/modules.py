@@ -25,6 +25,8 @@ _MODULE_FILE = re.compile(
     r"^nvidia(?:-(?:current|open|legacy-[0-9a-z]+|tesla(?:-[0-9a-z]+)?))?\.ko(?:\.(?:xz|zst|gz))?$"
 )
 _RUNNING = re.compile(r"(?P<open>Open )?Kernel Module(?: for [^ ]+)? +(?P<version>[0-9]+(?:\.[0-9]+)+)")
+# A cut file must not look like another driver.
+_WHOLE_VERSION = re.compile(r"^[0-9]{2,4}(?:\.[0-9]{1,4}){1,3}$")
 _NODE_NAMES = re.compile(
     r"^(?:nvidia[0-9]+|nvidiactl|nvidia-uvm|nvidia-uvm-tools|nvidia-modeset|nvidia-nvswitch[0-9]*|kfd|dxg)$"
 )
@@ -76,6 +78,8 @@ def probe_device_nodes(machine: Machine) -> list[Fact]:
     paths = [f"/dev/{name}" for name in names if _NODE_NAMES.match(name)]
     with contextlib.suppress(OSError):
         paths += [f"/dev/dri/{name}" for name in sorted(os.listdir(folder / "dri")) if name.startswith("renderD")]
+    # A link that leads nowhere is no device.
+    paths = [path for path in paths if machine.path(path).exists()]
     facts = [
         _NODES.fact("device_node", path, path=path, present=True,
                     accessible=os.access(machine.path(path), os.R_OK | os.W_OK))
@@ -91,6 +95,8 @@ def _running_driver(machine: Machine) -> tuple[str | None, str | None]:
     text = machine.text("/proc/driver/nvidia/version") or ""
     running = _RUNNING.search(text.split("\n", 1)[0])
     version = machine.text("/sys/module/nvidia/version")
+    if version is not None and not _WHOLE_VERSION.match(version):
+        version = None
     if running is None:
         return version, None
     return version or running["version"], "open" if running["open"] else "proprietary"

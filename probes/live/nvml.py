@@ -1,6 +1,7 @@
 """Live probe of NVIDIA's driver through NVML, in a child process that may hang or crash.
 
-May live here: running the child and turning its records into facts. Must not: NVML calls, judgement.
+May live here: running the child and sorting its records into what was read and what failed. Must not: NVML calls, the
+fields of a GPU (nvml_fields), judgement.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...facts import Fact, Scalar
+from ...facts import Fact
+from ..runner import Result
+from . import nvml_fields
 from .source import Machine, ProbeError, Stating
 
 _NVML = Stating("nvml")
@@ -32,49 +35,88 @@ _NAMES = {
 }  # fmt: skip
 # The driver or card has no such thing; that is no fault.
 _BENIGN = frozenset({3, 13})
-_SWITCH = {0: "disabled", 1: "enabled"}
+# How a GPU says that it has no further link.
+_NO_SUCH_LINK = ("nvmlDeviceGetNvLinkState", 2)
 # The NVML version starts with its CUDA major version: 13.580.95.05.
 _LIBRARY_VERSION = re.compile(r"^[0-9]{1,2}\.([0-9]{3,4}(?:\.[0-9]+)+)$")
+# A call in which the child crashed is left out the next time, so that the rest is still read.
+_MAX_RUNS = 3
 
-Fields = dict[str, Scalar | None]
+
+@dataclass(slots=True)
+class _Failure:
+    """A call that failed after initialisation: with a code, or by never ending, crashing, an unreadable answer."""
+
+    function: str
+    gpu: int | None
+    code: int | None = None
+    state: str = "failed"
 
 
 @dataclass(slots=True)
 class _Records:
-    """The child's records, sorted by what they speak of."""
+    """The child's records, sorted by what they speak of; a call made several times has several values."""
 
     system: dict[str, Any] = field(default_factory=dict)
-    gpus: dict[int, dict[str, Any]] = field(default_factory=dict)
-    mig_devices: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-    errors: list[tuple[str, int | None, int]] = field(default_factory=list)
+    gpus: dict[int, dict[str, list[Any]]] = field(default_factory=dict)
+    failures: list[_Failure] = field(default_factory=list)
+    init_error: int | None = None
     foreign: str | None = None
     library: bool = True
     ended: bool = False
-    last_call: str = ""
+    # By GPU, the call that has not ended.
+    open_calls: dict[int | None, str] = field(default_factory=dict)
+    began: bool = False
 
     @property
-    def init_error(self) -> int | None:
-        return next((code for function, _, code in self.errors if function == "nvmlInit"), None)
+    def initialised(self) -> bool:
+        return "nvmlInit" in self.system
 
 
 def probe_nvml(machine: Machine, limit_s: float) -> list[Fact]:
     """Driver and GPUs as NVML tells them, and what became of NVML itself."""
     if machine.system == "macos":
         return []
-    result = machine.runner.run([sys.executable, "-B", "-W", "ignore", os.fspath(_CHILD)], limit_s=limit_s)
-    records = _parse(result.stdout)
+    result, records = _run(machine, limit_s)
     if records.foreign is not None:
         raise ProbeError("missing", f"no usable module pynvml: {records.foreign}")
-    if not records.ended and result.state == "ok" and not records.last_call:
+    if not records.ended and result.state == "ok" and not records.began:
         raise ProbeError("error", (result.stderr.strip().splitlines() or ["the NVML child printed nothing"])[-1])
     if result.state not in ("ok", "timeout"):
         raise ProbeError(result.state)
-    return [*_state(records, timed_out=result.state == "timeout"), *_facts(records)]
+    return [*_state(records, timed_out=result.state == "timeout"), *_facts(records, machine)]
 
 
 def failed(facts: list[Fact]) -> bool:
     """Whether NVML told nothing, so that nvidia-smi is worth a try."""
     return not any(fact.type == "nvml" and fact.get("state") == "ok" for fact in facts)
+
+
+# --- the child --------------------------------------------------------------------------------------------------------
+
+
+def _run(machine: Machine, limit_s: float) -> tuple[Result, _Records]:
+    """What the child told; after a crash, that of another one that leaves the fatal call out."""
+    deadline = time.monotonic() + limit_s
+    crashed: list[_Failure] = []
+    while True:
+        left_out = sorted({failure.function for failure in crashed})
+        command = [sys.executable, "-B", "-W", "ignore", os.fspath(_CHILD), *left_out]
+        result = machine.runner.run(command, limit_s=max(0.1, deadline - time.monotonic()))
+        records = _parse(result.stdout)
+        unended = [] if records.ended or not records.initialised else _unended(records, result.state == "timeout")
+        again = result.state == "ok" and bool(unended) and len(crashed) < _MAX_RUNS - 1
+        records.failures += [*crashed, *unended]
+        if not again:
+            return result, records
+        crashed += unended[:1]
+
+
+def _unended(records: _Records, timed_out: bool) -> list[_Failure]:
+    """The calls that never ended; a crash is the fault of the one that came last."""
+    state = "timeout" if timed_out else "crashed"
+    found = [_Failure(function, gpu, None, state) for gpu, function in records.open_calls.items()]
+    return found if timed_out else found[-1:]
 
 
 def _parse(stdout: str) -> _Records:
@@ -85,130 +127,118 @@ def _parse(stdout: str) -> _Records:
         except ValueError:
             # The line that a killed child was writing.
             continue
-        if kind == "call":
-            records.last_call = rest[0]
-        elif kind == "value":
-            _take(records, *rest)
-        elif kind == "error":
-            records.errors.append((rest[0], rest[1], rest[2]))
-        elif kind == "foreign":
+        if kind == "foreign":
             records.foreign = rest[0]
         elif kind == "library":
             records.library = rest[0]
         elif kind == "end":
             records.ended = True
+        else:
+            _take(records, kind, rest)
     return records
 
 
-def _take(records: _Records, function: str, gpu: int | None, value: Any) -> None:
-    if gpu is None:
-        records.system[function] = value
-    elif function == "mig_device":
-        records.mig_devices.append((gpu, value))
+def _take(records: _Records, kind: str, rest: list[Any]) -> None:
+    """A record of one call."""
+    records.began = True
+    if kind == "done":
+        return
+    function, gpu, *value = rest
+    records.open_calls.pop(gpu, None)
+    if kind == "call":
+        records.open_calls[gpu] = function
+    elif kind == "value":
+        if gpu is None:
+            records.system[function] = value[0]
+        else:
+            records.gpus.setdefault(gpu, {}).setdefault(function, []).append(value[0])
+    elif kind == "odd":
+        records.failures.append(_Failure(function, gpu, None, "unreadable"))
+    elif function == "nvmlInit":
+        records.init_error = value[0]
     else:
-        records.gpus.setdefault(gpu, {})[function] = value
+        records.failures.append(_Failure(function, gpu, value[0]))
 
 
-def _name(code: int) -> str | None:
+# --- facts ------------------------------------------------------------------------------------------------------------
+
+
+def _name(code: int | None) -> str | None:
     return f"NVML_ERROR_{_NAMES[code]}" if code in _NAMES else None
 
 
 def _state(records: _Records, *, timed_out: bool) -> list[Fact]:
-    """What became of initialising NVML; a hang or crash later is a failed call or a probe failure."""
+    """What became of initialising NVML; a hang or crash later is a failed call and a probe failure."""
     code = records.init_error
-    initialised = "nvmlInit" in records.system
     coverage = _NVML.coverage("nvml", "pynvml")
     if code is not None:
         state = "failed" if records.library else "missing"
         fact = _NVML.fact("nvml", "nvmlInit", state=state, code=code, name=_name(code))
         # Without NVIDIA's user-space library there is no NVIDIA driver in this scope.
         return [fact, coverage, *([] if records.library else [_NVML.coverage("driver", "pynvml")])]
-    if not initialised:
+    if not records.initialised:
         return [_NVML.fact("nvml", "nvmlInit", state="timeout" if timed_out else "crashed"), coverage]
     facts = [_NVML.fact("nvml", "nvmlInit", state="ok", code=0, name="NVML_SUCCESS"), coverage]
-    if not records.ended:
-        reason = "timeout" if timed_out else "crashed"
-        facts.append(_NVML.failure(ProbeError(reason, records.last_call)))
+    unended = [failure for failure in records.failures if failure.state in ("timeout", "crashed")]
+    if unended:
+        facts.append(_NVML.failure(ProbeError(unended[0].state, ", ".join(map(_called, unended)))))
     return facts
 
 
-def _facts(records: _Records) -> list[Fact]:
-    facts = _driver(records.system)
+def _called(failure: _Failure) -> str:
+    return failure.function if failure.gpu is None else f"{failure.function} on GPU {failure.gpu}"
+
+
+def _facts(records: _Records, machine: Machine) -> list[Fact]:
+    failures = _told(records)
+    facts = [*_driver(records.system, records.gpus), *nvml_fields.gpu_facts(_NVML, records.gpus, _unsupported(records))]
     facts += [
-        _NVML.fact("gpu", "pynvml", index=index, vendor="nvidia", **_gpu(values))
-        for index, values in sorted(records.gpus.items())
-    ]
-    facts += [
-        _NVML.fact("mig_device", "pynvml", gpu=gpu, gi=mig["gi"], ci=mig["ci"], dev=mig["dev"], name=mig["name"],
-                   mem_total_mib=mig["memory"] >> 20)
-        for gpu, mig in records.mig_devices
+        _NVML.fact("nvml_call_error", failure.function, function=failure.function, gpu=failure.gpu, code=failure.code,
+                   name=_name(failure.code), state=failure.state, group=nvml_fields.group_of(failure.function))
+        for failure in failures
     ]  # fmt: skip
-    facts += [
-        _NVML.fact("nvml_call_error", function, function=function, gpu=gpu, code=code, name=_name(code))
-        for function, gpu, code in records.errors
-        if function != "nvmlInit" and code not in _BENIGN
-    ]
     count = records.system.get("nvmlDeviceGetCount")
     if count is not None and "nvmlSystemGetDriverVersion" in records.system:
         facts.append(_NVML.coverage("driver", "pynvml"))
     if count is not None:
-        facts.append(_NVML.coverage("gpus", "pynvml", complete=records.ended and len(records.gpus) == count))
+        complete = len(records.gpus) == count and not any(failure.state == "timeout" for failure in failures)
+        facts.append(_NVML.coverage("gpus", "pynvml", complete=complete))
+        facts += nvml_fields.coverages(_NVML, records.gpus, failures={f.function for f in failures}, machine=machine)
     return facts
 
 
-def _driver(system: dict[str, Any]) -> list[Fact]:
+def _told(records: _Records) -> list[_Failure]:
+    """The failures worth a fact, one for a function and GPU: not those that another form of the call made good."""
+    told: dict[tuple[str, int | None], _Failure] = {}
+    for failure in records.failures:
+        known = records.system if failure.gpu is None else records.gpus.get(failure.gpu, {})
+        benign = failure.code in _BENIGN or (failure.function, failure.code) == _NO_SUCH_LINK
+        made_good = failure.function in known or nvml_fields.OLDER.get(failure.function) in known
+        counts = failure.state != "failed" or not made_good or failure.function in nvml_fields.REPEATED
+        if counts and not benign:
+            told.setdefault((failure.function, failure.gpu), failure)
+    return list(told.values())
+
+
+def _unsupported(records: _Records) -> dict[int, str]:
+    """By GPU, the groups of calls in which the driver offered nothing."""
+    found: dict[int, str] = {}
+    for gpu, values in records.gpus.items():
+        refused = {nvml_fields.group_of(f.function) for f in records.failures if f.gpu == gpu and f.code in _BENIGN}
+        answered = {nvml_fields.group_of(function) for function in values if function != "links_read"}
+        found[gpu] = ", ".join(sorted(refused - answered))
+    return found
+
+
+def _driver(system: dict[str, Any], gpus: dict[int, dict[str, list[Any]]]) -> list[Fact]:
     facts = []
-    version = system.get("nvmlSystemGetDriverVersion")
+    version = nvml_fields.text(system.get("nvmlSystemGetDriverVersion"))
     level = system.get("nvmlSystemGetCudaDriverVersion_v2") or system.get("nvmlSystemGetCudaDriverVersion")
     if version is not None or level:
         cuda_max = f"{level // 1000}.{level % 1000 // 10}" if level else None
         facts.append(_NVML.fact("driver", "pynvml", vendor="nvidia", version=version, cuda_max=cuda_max,
-                                cuda_level=level or None))  # fmt: skip
+                                cuda_level=level or None, model=nvml_fields.driver_model(gpus)))  # fmt: skip
     library = _LIBRARY_VERSION.match(system.get("nvmlSystemGetNVMLVersion") or "")
     if library is not None:
         facts.append(_NVML.fact("driver_part", "nvmlSystemGetNVMLVersion", part="userspace", version=library[1]))
     return facts
-
-
-def _watts(milliwatts: int) -> int:
-    return round(milliwatts / 1000)
-
-
-def _bus_id(info: dict[str, Any]) -> Scalar | None:
-    bus_id: str = info["bus_id"]
-    return bus_id or None
-
-
-def _device_id(info: dict[str, Any]) -> Scalar | None:
-    """NVML packs device and vendor into one number."""
-    device: int = info["device"]
-    return f"{device & 0xFFFF:04x}:{device >> 16:04x}" if device else None
-
-
-_FIELDS: tuple[tuple[str, str, Callable[[Any], Scalar | None]], ...] = (
-    ("name", "nvmlDeviceGetName", lambda value: value or None),
-    ("sm", "nvmlDeviceGetCudaComputeCapability", lambda value: int(value[0]) * 10 + int(value[1])),
-    ("bus_id", "nvmlDeviceGetPciInfo", _bus_id),
-    ("device_id", "nvmlDeviceGetPciInfo", _device_id),
-    ("uuid", "nvmlDeviceGetUUID", lambda value: value or None),
-    ("vram_mib", "nvmlDeviceGetMemoryInfo", lambda value: value[0] >> 20 or None),
-    ("vram_used_mib", "nvmlDeviceGetMemoryInfo", lambda value: value[1] >> 20),
-    ("vbios", "nvmlDeviceGetVbiosVersion", lambda value: value or None),
-    ("pcie_gen_current", "nvmlDeviceGetCurrPcieLinkGeneration", lambda value: value or None),
-    ("pcie_gen_max", "nvmlDeviceGetMaxPcieLinkGeneration", lambda value: value or None),
-    ("pcie_width_current", "nvmlDeviceGetCurrPcieLinkWidth", lambda value: value or None),
-    ("pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth", lambda value: value or None),
-    ("utilization_pct", "nvmlDeviceGetUtilizationRates", int),
-    ("temperature_c", "nvmlDeviceGetTemperature", int),
-    ("power_w", "nvmlDeviceGetPowerUsage", _watts),
-    ("power_limit_w", "nvmlDeviceGetEnforcedPowerLimit", _watts),
-    ("mig", "nvmlDeviceGetMigMode", lambda value: _SWITCH.get(value[0])),
-    ("ecc", "nvmlDeviceGetEccMode", lambda value: _SWITCH.get(value[0])),
-    ("ecc_uncorrected", "nvmlDeviceGetTotalEccErrors", int),
-    ("persistence", "nvmlDeviceGetPersistenceMode", _SWITCH.get),
-    ("display_active", "nvmlDeviceGetDisplayActive", bool),
-)
-
-
-def _gpu(values: dict[str, Any]) -> Fields:
-    return {name: convert(values[function]) for name, function, convert in _FIELDS if function in values}

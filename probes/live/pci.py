@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...facts import Fact
 from .host import is_wsl
-from .source import Machine, ProbeError, Stating, read_text
+from .source import Machine, ProbeError, Stating, number, read_text
 
 _PCI = Stating("pci")
 _DEVICES = "/sys/bus/pci/devices"
@@ -71,6 +71,7 @@ def _device(folder: Path, class_code: str) -> Fact | None:
         driver_in_use=_driver(folder),
         link_cap=_link(folder, "max"),
         link_now=_link(folder, "current"),
+        numa_node=number(read_text(folder / "numa_node")),  # -1 where the firmware does not say
     )
 
 

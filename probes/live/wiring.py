@@ -6,9 +6,11 @@ May live here: sysfs of PCI bridges, IOMMU, network and InfiniBand. Must not: ad
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from ...facts import Fact
+from .host import allowed, allowed_processors
 from .source import Machine, Stating, number, read_text
 
 _WIRING = Stating("wiring")
@@ -22,6 +24,7 @@ _FIRST_EXTENDED = 0x100
 _CONFIG_SIZE = 0x1000
 # P2P request redirect, P2P completion redirect and upstream forwarding in the ACS control register.
 _REDIRECTS = 0b0001_1100
+_TOTAL = re.compile(r"MemTotal: +([0-9]+) kB")
 _ETHERNET, _INFINIBAND, _LOOPBACK = "1", "32", "772"
 
 
@@ -58,11 +61,19 @@ def probe_network(machine: Machine) -> list[Fact]:
 
 
 def probe_numa(machine: Machine) -> list[Fact]:
-    """How many NUMA nodes the machine has."""
+    """How many NUMA nodes the machine has, which have no memory, and whether this process is confined to one."""
     nodes = [name for name in _listed(machine.path(_NODES)) if name[:4] == "node" and number(name[4:]) is not None]
     if not nodes:
         return []
-    return [_WIRING.fact("numa", _NODES, nodes=len(nodes)), _WIRING.coverage("numa", _NODES)]
+    memory = [found[1] for name in nodes if (found := _TOTAL.search(machine.text(f"{_NODES}/{name}/meminfo") or ""))]
+    mine = allowed_processors(machine)
+    own = [name for name in nodes if mine & allowed(machine.text(f"{_NODES}/{name}/cpulist"))]
+    fact = _WIRING.fact(
+        "numa", _NODES, nodes=len(nodes),
+        empty=sum(total == "0" for total in memory) if len(memory) == len(nodes) else None,
+        bound=number(own[0][4:]) if len(own) == 1 and len(nodes) > 1 else None,
+    )  # fmt: skip
+    return [fact, _WIRING.coverage("numa", _NODES)]
 
 
 def _listed(folder: Path) -> list[str]:

@@ -48,15 +48,28 @@ _LAYOUTS = (
     _Layout("lspci", (":",)),
     _Layout("lsmod", ("Used by", "oading 0x", " Live 0x", "nvidia", "amdgpu", "nouveau")),
     _Layout("nccl_log", ("NCCL", "NET/", "Rank", "cudaDriverVersion", "srun", "GPU Direct", "per node")),
+    _Layout("watchdog", ("Watchdog caught", "last enqueued")),
+    _Layout("programs", ("would exceed allowed memory", "**Name:** cuda:")),
     _Layout("rocm", ("ROC", "roc", "HSA", "Agent", "GPU", "gfx", "amdgpu", "HIP version", "Device ")),
     _Layout("packages"),
     _Layout(
         "system",
         ("uname", "GNU/Linux", "(release), REVISION", "nvidia", "Python ", "WSL", ":\\", "/dev/shm", "SecureBoot "),
     ),
+    _Layout(
+        "windows",
+        (
+            "DriverVersion", "NumberOfCores", "Caption", "OS Name", "OS Version", "OS 名称", "Betriebssystem",
+            "Card name", "PNP", "OSArchitecture", "REG_", "LongPathsEnabled", "HwSchMode", "Operating System: Win",
+        ),
+    ),
+    _Layout("macos", ("Darwin ", "ProductVersion", "Chipset Model", "machdep.cpu", "System Version: macOS", "hw.mem")),
     _Layout("environment", ("=", "ENV", "env", "echo")),
     _Layout("torch_shell", ("torch", "vailable", "ount")),
 )  # fmt: skip
+
+
+_ABOUT_SYSTEM = ("system", "windows", "macos")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +113,10 @@ def read_text(
 
 
 def _without_side_remarks(facts: Sequence[Fact]) -> list[Fact]:
-    """Drop what a prompt or a banner says of the system and of Python where a report of torch tells it itself."""
+    """Drop what a prompt, a banner or the system itself says of the system where a report of torch tells it."""
     told = {fact.type for fact in facts if fact.provenance[0].reader == "collect_env"}
-    asides = {"os", "python"} & told
-    return [fact for fact in facts if fact.provenance[0].reader != "system" or fact.type not in asides]
+    asides = {"os", "python", "cpu"} & told
+    return [fact for fact in facts if fact.provenance[0].reader not in _ABOUT_SYSTEM or fact.type not in asides]
 
 
 def _without_coarser(facts: Sequence[Fact]) -> list[Fact]:

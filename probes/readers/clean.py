@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..decoding import decode
 from .line import Line
 
 MAX_TEXT = 10 * 1024 * 1024
@@ -96,30 +97,17 @@ def clean(data: bytes | str, tick: Callable[[], None] = lambda: None) -> Cleaned
     data = data[:MAX_TEXT]
     if isinstance(data, bytes):
         if data.startswith(_MAGIC):
-            return Cleaned((), truncated, "binary data")
-        text = _decode(data)
+            return Cleaned((), truncated, "binary")
+        text = decode(data)
     else:
         # A str may hold lone surrogates, which no pattern engine accepts.
         text = data.encode("utf-8", "replace").decode("utf-8") if not data.isascii() else data
     sample = text[:_SAMPLE]
     if len(_CONTROLS.findall(sample)) > max(_FEW_CONTROLS, _BINARY_SHARE * len(sample)):
-        return Cleaned((), truncated, "binary data")
+        return Cleaned((), truncated, "binary")
     text = _whole_text(text)
     lines, cut = _split(text, tick)
     return Cleaned(tuple(lines), truncated or cut)
-
-
-def _decode(data: bytes) -> str:
-    """UTF-8 unless a byte order mark or the pattern of NULs says UTF-16; undecodable bytes become U+FFFD."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    head = data[:4096]
-    half = max(1, len(head) // 2)
-    if head[1::2].count(0) > 0.4 * half and head[::2].count(0) < 0.05 * half:
-        return data.decode("utf-16-le", "replace")
-    if head[::2].count(0) > 0.4 * half and head[1::2].count(0) < 0.05 * half:
-        return data.decode("utf-16-be", "replace")
-    return data.decode("utf-8-sig", "replace")
 
 
 def _whole_text(text: str) -> str:

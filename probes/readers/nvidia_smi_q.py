@@ -23,7 +23,7 @@ _XML_GPU = re.compile(r'<gpu id="([0-9A-Fa-f:.]{7,20})">')
 _XML_TAG = re.compile(r"<(/?\w{1,60})>([^<>]{0,200})")
 _XML_START = "<nvidia_smi_log>"
 
-_TEXT, _NUMBER, _SWITCH, _YES_NO = "text", "number", "switch", "yes_no"
+_TEXT, _NUMBER, _SWITCH, _YES_NO, _STATE, _PSTATE = "text", "number", "switch", "yes_no", "state", "pstate"
 _Reading = tuple[str, str]
 
 # (section or "", key) in small letters -> field of `gpu` and how its value reads.
@@ -34,6 +34,9 @@ _FIELDS: dict[tuple[str, str], _Reading] = {
     ("", "persistence mode"): ("persistence", _SWITCH),
     ("", "gpu uuid"): ("uuid", _TEXT),
     ("", "vbios version"): ("vbios", _TEXT),
+    ("", "compute mode"): ("compute_mode", _STATE),
+    ("", "performance state"): ("performance_state", _PSTATE),
+    ("gpu reset status", "reset required"): ("reset_required", _YES_NO),
     ("mig mode", "current"): ("mig", _SWITCH),
     ("pci", "device id"): ("device_id", _TEXT),
     ("pcie generation", "max"): ("pcie_gen_max", _NUMBER),
@@ -42,14 +45,30 @@ _FIELDS: dict[tuple[str, str], _Reading] = {
     ("link width", "current"): ("pcie_width_current", _NUMBER),
     ("fb memory usage", "total"): ("vram_mib", _NUMBER),
     ("fb memory usage", "used"): ("vram_used_mib", _NUMBER),
+    ("bar1 memory usage", "total"): ("bar1_mib", _NUMBER),
+    ("bar1 memory usage", "used"): ("bar1_used_mib", _NUMBER),
+    ("pci", "replays since reset"): ("pcie_replays", _NUMBER),
+    ("remapped rows", "pending"): ("remap_pending", _YES_NO),
+    ("remapped rows", "remapping failure occurred"): ("remap_failed", _YES_NO),
+    ("retired pages", "pending page blacklist"): ("retirement_pending", _YES_NO),
+    ("clocks", "graphics"): ("clock_mhz", _NUMBER),
+    ("max clocks", "graphics"): ("clock_max_mhz", _NUMBER),
+    ("fabric", "state"): ("fabric", _STATE),
     ("utilization", "gpu"): ("utilization_pct", _NUMBER),
     ("ecc mode", "current"): ("ecc", _SWITCH),
     ("temperature", "gpu current temp"): ("temperature_c", _NUMBER),
+    ("temperature", "gpu slowdown temp"): ("temperature_slowdown_c", _NUMBER),
+    ("gpu power readings", "default power limit"): ("power_default_w", _NUMBER),
+    ("gpu power readings", "min power limit"): ("power_min_w", _NUMBER),
+    ("gpu power readings", "max power limit"): ("power_max_w", _NUMBER),
     ("gpu power readings", "power draw"): ("power_w", _NUMBER),
     ("gpu power readings", "average power draw"): ("power_w", _NUMBER),
     ("gpu power readings", "current power limit"): ("power_limit_w", _NUMBER),
     ("power readings", "power draw"): ("power_w", _NUMBER),
     ("power readings", "power limit"): ("power_limit_w", _NUMBER),
+    ("power readings", "default power limit"): ("power_default_w", _NUMBER),
+    ("power readings", "min power limit"): ("power_min_w", _NUMBER),
+    ("power readings", "max power limit"): ("power_max_w", _NUMBER),
 }
 _XML_FIELDS: dict[str, _Reading] = {
     "product_name": ("name", _TEXT),
@@ -67,10 +86,18 @@ _XML_FIELDS: dict[str, _Reading] = {
     "current_link_width": ("pcie_width_current", _NUMBER),
     "gpu_util": ("utilization_pct", _NUMBER),
     "gpu_temp": ("temperature_c", _NUMBER),
+    "compute_mode": ("compute_mode", _STATE),
+    "performance_state": ("performance_state", _PSTATE),
+    "default_power_limit": ("power_default_w", _NUMBER),
+    "min_power_limit": ("power_min_w", _NUMBER),
+    "max_power_limit": ("power_max_w", _NUMBER),
     "power_draw": ("power_w", _NUMBER),
     "current_power_limit": ("power_limit_w", _NUMBER),
     "power_limit": ("power_limit_w", _NUMBER),
 }
+_STATES = frozenset(
+    {"default", "exclusive_thread", "exclusive_process", "prohibited", "not_started", "in_progress", "completed"}
+)
 _THROTTLE = frozenset({"clocks event reasons", "clocks throttle reasons"})
 
 
@@ -83,6 +110,8 @@ class _Gpu:
     throttle: dict[str, tuple[int, bool]] = field(default_factory=dict)
     processes: list[tuple[int, dict[str, Scalar | None]]] = field(default_factory=list)
     uncorrected: int | None = None
+    corrected: int | None = None
+    remapped: int | None = None
 
 
 class _Scan:
@@ -180,8 +209,8 @@ class _Scan:
             _process_pair(gpu, number, key, value)
         elif section == "driver model" and key == "Current":
             self.driver["model"] = value if value in {"WDDM", "TCC", "MCDM"} else None
-        elif section == "volatile" and "Uncorrectable" in key and value.isdigit():
-            gpu.uncorrected = (gpu.uncorrected or 0) + (whole(value) or 0)
+        elif value.isdigit() and section in {"volatile", "remapped rows"} and "orrectable" in key:
+            _count(gpu, section, key, whole(value) or 0)
         else:
             _store(gpu.fields, _FIELDS.get((section, key.lower())), value)
 
@@ -216,6 +245,16 @@ class _Scan:
                 _store(gpu.fields, _XML_FIELDS.get(tag), value)
 
 
+def _count(gpu: _Gpu, section: str, key: str, number: int) -> None:
+    """Add to a sum: the log has a line for each part of the memory and each kind of error."""
+    if section == "remapped rows":
+        gpu.remapped = (gpu.remapped or 0) + number
+    elif "Uncorrectable" in key:
+        gpu.uncorrected = (gpu.uncorrected or 0) + number
+    else:
+        gpu.corrected = (gpu.corrected or 0) + number
+
+
 def _store(fields: dict[str, Scalar | None], reading: _Reading | None, value: str) -> None:
     """The first printed value of a field counts."""
     if reading is None or printed(value) is None or fields.get(reading[0]) is not None:
@@ -225,6 +264,11 @@ def _store(fields: dict[str, Scalar | None], reading: _Reading | None, value: st
         fields[name] = whole(value)
     elif how == _SWITCH:
         fields[name] = value.lower() if value in {"Enabled", "Disabled"} else None
+    elif how == _STATE:
+        state = value.lower().replace(" ", "_")
+        fields[name] = state if state in _STATES else None
+    elif how == _PSTATE:
+        fields[name] = whole(value.removeprefix("P"))
     elif how == _YES_NO:
         fields[name] = {"Enabled": True, "Yes": True, "Disabled": False, "No": False}.get(value)
     else:
@@ -263,6 +307,7 @@ def _facts(scan: _Scan, source: str) -> Iterator[Fact]:
         index = order if complete else None
         if gpu.fields:
             known = {"index": index, **gpu.fields, "ecc_uncorrected": gpu.uncorrected}
+            known.update(ecc_corrected=gpu.corrected, remapped_rows=gpu.remapped)
             yield make("gpu", READER, source, gpu.line, known)
         for name, (number, active) in gpu.throttle.items():
             yield make("throttle_reason", READER, source, number, {"gpu": index, "name": name, "active": active})

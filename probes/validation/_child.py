@@ -10,6 +10,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,13 +28,24 @@ RANKS_ON_CPU = 2
 MAX_RANKS = 8
 ROUNDINGS = 32  # how many units in the last place a result may be off
 MIB = 1 << 20
+# What NCCL says of each channel: "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM".
+TRANSPORT = re.compile(r"\bvia (P2P|SHM|NET)/")
 
 
-class Skip(Exception):
+class Told(Exception):
+    """Why a check did not pass: the last part of a message's id, and its values."""
+
+    def __init__(self, said: str, **values: Any) -> None:
+        super().__init__(said)
+        self.said = said
+        self.values = values
+
+
+class Skip(Told):
     """The check has nothing to do here."""
 
 
-class Wrong(Exception):
+class Wrong(Told):
     """The check gave another result than it must."""
 
 
@@ -68,7 +80,7 @@ class Given:
         got = got.detach().to("cpu", self.torch.float64)
         error = float((got - wanted).abs().max() / wanted.abs().max())
         if not error <= ROUNDINGS * epsilon:  # also where it is NaN
-            raise Wrong(f"off by {error:.2g}, rounding explains {ROUNDINGS * epsilon:.2g}")
+            raise Wrong("off", error=f"{error:.2g}", limit=f"{ROUNDINGS * epsilon:.2g}")
         return {"error": error}
 
 
@@ -79,7 +91,7 @@ def available(given: Given) -> dict[str, Any]:
     torch.cuda.init()  # says why there is no device, where is_available() only says that there is none
     index = torch.device(given.device).index or 0
     if torch.cuda.device_count() <= index:
-        raise Wrong(f"torch sees {torch.cuda.device_count()} devices")
+        raise Wrong("devices", n=torch.cuda.device_count())
     properties = torch.cuda.get_device_properties(index)
     return {"name": properties.name, "total_mib": properties.total_memory // MIB}
 
@@ -88,7 +100,7 @@ def arch_list(given: Given) -> dict[str, Any]:
     flags = getattr(given.torch._C, "_cuda_getArchFlags", None)
     text = flags() if flags and given.torch.version.cuda else None
     if not text:
-        raise Skip("this build has no code for GPUs")
+        raise Skip("no_gpu_code")
     # The catalog lists device code; code for the driver to compile stands beside it.
     names = sorted((w for w in text.split() if w.startswith("sm_")), key=lambda name: (len(name), name))
     return {"value": " ".join(names), "ptx": " ".join(w for w in text.split() if not w.startswith("sm_"))}
@@ -98,7 +110,7 @@ def kernel(given: Given) -> dict[str, Any]:
     total = int((given.torch.arange(1000, device=given.device) * 2 + 1).sum())
     given.wait()
     if total != 1_000_000:
-        raise Wrong(f"the sum is {total}, not 1000000")
+        raise Wrong("sum", total=total)
     return {}
 
 
@@ -110,7 +122,7 @@ def copy(given: Given) -> dict[str, Any]:
     back = there.to(given.device, non_blocking=True).clone().cpu()
     given.wait()
     if not torch.equal(there, back):
-        raise Wrong("what came back differs from what was sent")
+        raise Wrong("copy_changed")
     return {}
 
 
@@ -118,7 +130,7 @@ def matmul(given: Given) -> dict[str, Any]:
     torch, name = given.torch, given.order["dtype"]
     dtype = getattr(torch, name, None)
     if dtype is None:
-        raise Skip(f"this torch has no {name}")
+        raise Skip("no_dtype", name=name)
     a, b = given.numbers(256, 256), given.numbers(256, 256).t()
     if name == "int8":
         left, right = (m.mul(20).clamp(-127, 127).to(dtype) for m in (a, b))
@@ -129,7 +141,7 @@ def matmul(given: Given) -> dict[str, Any]:
     x, y = left.to(given.device), right.to(given.device)
     if name.startswith("float8"):
         if not hasattr(torch, "_scaled_mm"):
-            raise Skip("this torch multiplies no float8")
+            raise Skip("no_float8")
         one = torch.ones((), device=given.device)
         got = torch._scaled_mm(x, y, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
         epsilon = torch.finfo(torch.bfloat16).eps
@@ -163,13 +175,13 @@ def autocast(given: Given) -> dict[str, Any]:
             outputs = model(inputs)
             loss = (outputs.float() - inputs).pow(2).mean()
         if outputs.dtype is not torch.bfloat16:
-            raise Wrong(f"the layer computed in {outputs.dtype}")
+            raise Wrong("layer_dtype", dtype=str(outputs.dtype))
         loss.backward()
         optimizer.step()
         losses.append(float(loss))
     given.wait()
     if not (math.isfinite(losses[1]) and losses[1] < losses[0]):
-        raise Wrong(f"a step took the loss from {losses[0]:.4g} to {losses[1]:.4g}")
+        raise Wrong("loss", before=f"{losses[0]:.4g}", after=f"{losses[1]:.4g}")
     return {}
 
 
@@ -184,20 +196,20 @@ def memory(given: Given) -> dict[str, Any]:
     right = int(block[0]) == int(block[-1]) == 7 and int(block[: MIB // 4].sum()) == 7 * (MIB // 4)
     given.wait()
     if not right:
-        raise Wrong("memory does not hold what was written")
+        raise Wrong("memory_lost")
     return {"mib": size // MIB}
 
 
 def compiled(given: Given) -> dict[str, Any]:
     torch = given.torch
     if not hasattr(torch, "compile"):
-        raise Skip("this torch has no compile")
+        raise Skip("no_compile")
     if not any(map(shutil.which, ("c++", "g++", "clang++", "cl", "gcc"))):
-        raise Skip("there is no C++ compiler")
+        raise Skip("no_compiler")
     if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
-        raise Skip("the headers of Python are not installed")
+        raise Skip("no_headers")
     if given.cuda and importlib.util.find_spec("triton") is None:
-        raise Skip("triton is not installed")
+        raise Skip("no_triton")
     inputs = given.numbers(1000).float()
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
@@ -217,7 +229,7 @@ def count(given: Given) -> int:
         return RANKS_ON_CPU
     found: int = given.torch.cuda.device_count()
     if found < 2:
-        raise Skip("there is only one GPU")
+        raise Skip("one_gpu")
     return min(found, MAX_RANKS)
 
 
@@ -231,7 +243,7 @@ def peer_copy(given: Given) -> dict[str, Any]:
             there = torch.arange(MIB, dtype=torch.int32, device=f"cuda:{a}")
             back = there.to(f"cuda:{b}").cpu()
             if not torch.equal(back, there.cpu()):
-                raise Wrong(f"a copy from GPU {a} to GPU {b} arrives changed")
+                raise Wrong("peer_changed", a=a, b=b)
     return {"devices": devices}
 
 
@@ -244,14 +256,15 @@ def topology(given: Given) -> dict[str, Any]:
     direct = {(a, b) for a, b in pairs if reach(a, b)}
     odd = sorted((a, b) for a, b in direct if (b, a) not in direct)
     if odd:
-        raise Wrong(f"GPU {odd[0][0]} reaches GPU {odd[0][1]} directly, but not the other way round")
-    return {"pairs": len(pairs), "direct": len(direct)}
+        raise Wrong("one_way", a=odd[0][0], b=odd[0][1])
+    value = "none" if not direct else "all" if len(direct) == len(pairs) else "some"
+    return {"value": value, "pairs": len(pairs), "direct": len(direct)}
 
 
 def all_reduce(given: Given) -> dict[str, Any]:
     devices = count(given)
     if given.cuda and not importlib.import_module("torch.distributed").is_nccl_available():
-        raise Wrong("this build has no NCCL")
+        raise Wrong("no_nccl")
     return ranks(given, devices, "nccl" if given.cuda else "gloo")
 
 
@@ -260,22 +273,29 @@ def ranks(given: Given, world: int, backend: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
         more = {"world": world, "backend": backend, "meeting": meeting}
+        talking = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT"} if backend == "nccl" else {}
         # In the process group of this child, so that its limits hold for them too.
         started = [
             subprocess.Popen(
                 [sys.executable, "-B", "-W", "ignore", os.path.abspath(__file__),
                  json.dumps({**given.order, **more, "rank": rank})],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={**os.environ, **talking},
             )
             for rank in range(world)
         ]  # fmt: skip
         said = [process.communicate()[0].decode("utf-8", "replace") for process in started]
     for rank, (process, text) in enumerate(zip(started, said)):  # noqa: B905, unknown to older interpreters
         lines = [line for line in text.splitlines() if line.startswith("{")]
-        record = json.loads(lines[-1]) if lines else {"state": "failed", "detail": f"ended with {process.returncode}"}
+        record = json.loads(lines[-1]) if lines else said_by(Wrong("ended", code=process.returncode))
         if record["state"] != "passed":
-            raise Wrong(f"rank {rank}: {record.get('detail', '')}")
-    return {"ranks": world, "backend": backend}
+            raise Wrong("rank", rank=rank, detail=record)
+    used = transports(said)
+    return {"ranks": world, "backend": backend, **({"value": used} if used else {})}
+
+
+def transports(logs: list[str]) -> str:
+    """The transports of the channels that NCCL's logs name: `P2P`, `NET SHM`; empty where they name none."""
+    return " ".join(sorted({found for text in logs for found in TRANSPORT.findall(text)}))
 
 
 def rank_work(given: Given) -> dict[str, Any]:
@@ -283,7 +303,7 @@ def rank_work(given: Given) -> dict[str, Any]:
     torch, order = given.torch, given.order
     distributed = importlib.import_module("torch.distributed")
     if not distributed.is_available():
-        raise Wrong("this build has no torch.distributed")
+        raise Wrong("no_distributed")
     rank, world = order["rank"], order["world"]
     if given.cuda:
         given.device = f"cuda:{rank}"
@@ -307,7 +327,7 @@ def pass_on(given: Given, distributed: Any) -> None:
     distributed.recv(got, (rank - 1) % world)
     sending.wait()
     if not bool((got == (rank - 1) % world).all()):
-        raise Wrong("what was sent arrives changed")
+        raise Wrong("sent_changed")
 
 
 def meet(given: Given, distributed: Any) -> None:
@@ -315,7 +335,7 @@ def meet(given: Given, distributed: Any) -> None:
     seen = [given.torch.zeros(1, dtype=given.torch.int64) for _ in range(world)]
     distributed.all_gather(seen, given.torch.tensor([rank]))
     if [int(one) for one in seen] != list(range(world)):
-        raise Wrong("not every process sees all the others")
+        raise Wrong("not_all_seen")
 
 
 def add_up(given: Given, distributed: Any) -> None:
@@ -324,7 +344,7 @@ def add_up(given: Given, distributed: Any) -> None:
     distributed.all_reduce(values)
     wanted = world * (world + 1) / 2
     if not bool((values == wanted).all()):
-        raise Wrong(f"the sum over all ranks is not {wanted:g}")
+        raise Wrong("rank_sum", wanted=f"{wanted:g}")
 
 
 WORK: dict[str, Callable[[Given], dict[str, Any]]] = {
@@ -336,18 +356,51 @@ WORK: dict[str, Callable[[Given], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+def said_by(reason: Told) -> dict[str, Any]:
+    """The record of a check that did not pass."""
+    return {"state": "skipped" if isinstance(reason, Skip) else "failed", "said": reason.said, "values": reason.values}
+
+
+def resident_mib() -> int | None:
+    """The most main memory that this process has had; None where the system does not tell."""
+    try:
+        resource: Any = importlib.import_module("resource")
+    except ImportError:
+        return None
+    most: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most // (MIB if sys.platform == "darwin" else 1024)
+
+
+def measuring(given: Given, work: Callable[[Given], dict[str, Any]]) -> dict[str, Any]:
+    """What the work measured, with the most memory of the device that it held beside torch itself."""
+    torch = given.torch
+    before = resident_mib()
+    measured = work(given)
+    if given.cuda:
+        peak = -(-torch.cuda.max_memory_allocated(given.device) // MIB)
+    else:
+        after = resident_mib()
+        peak = None if before is None or after is None else after - before
+    return measured if peak is None else {**measured, "peak_mib": peak}
+
+
 def result(order: dict[str, Any]) -> dict[str, Any]:
     """The record of a check."""
     try:
-        work = rank_work if "rank" in order else WORK[order["work"]]
-        measured = work(Given(order))
-    except Skip as reason:
-        return {"state": "skipped", "detail": str(reason)}
+        given = Given(order)
+        if "rank" in order:
+            measured = rank_work(given)
+        elif order["measured"]:
+            measured = measuring(given, WORK[order["work"]])
+        else:
+            measured = WORK[order["work"]](given)
+    except Told as reason:
+        return said_by(reason)
     except Exception as error:
         text = " ".join(str(error).split())
         full = isinstance(error, MemoryError) or any(s in text for s in ("out of memory", "not enough memory"))
-        name = "" if isinstance(error, Wrong) else type(error).__name__ + ": "
-        return {"state": "out_of_memory" if full else "failed", "detail": name + text}
+        raised = {"type": type(error).__name__, "text": text}
+        return {"state": "out_of_memory" if full else "failed", "said": "raised", "values": raised}
     value = measured.pop("value", None)
     return {"state": "passed", "measured": measured, **({"value": value} if value else {})}
 

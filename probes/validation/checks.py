@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ...facts import Fact, Provenance
+from ...facts import Fact, Provenance, Scalar
 
 # What a check rests on, and so which facts its prediction follows from: the build's list of targets, a device that
 # answers, compiled code for it, a number format, a second device, NCCL, a compiler.
@@ -20,13 +20,17 @@ PROBE = "validation"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: `work` names the computation in the child, `dtype` what it is done in."""
+    """One check: `work` names the computation in the child, `dtype` what it is done in.
+
+    tensors_mib: the tensors that it makes, where that is known beforehand.
+    """
 
     name: str
     needs: Needs
     work: str
     limit_s: float = 20.0
     dtype: str = ""
+    tensors_mib: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +48,16 @@ class Device:
 CHECKS: tuple[Check, ...] = (
     Check("available", "device", "available"),
     Check("arch_list", "build", "arch_list"),
-    Check("kernel", "kernel", "kernel"),
-    Check("copy", "kernel", "copy"),
-    Check("matmul_float64", "kernel", "matmul", dtype="float64"),
-    Check("matmul_float32", "kernel", "matmul", dtype="float32"),
-    Check("matmul_float16", "kernel", "matmul", dtype="float16"),
-    Check("matmul_bfloat16", "bf16", "matmul", dtype="bfloat16"),
-    Check("matmul_float8", "fp8", "matmul", dtype="float8_e4m3fn"),
-    Check("matmul_int8", "kernel", "matmul", dtype="int8"),
-    Check("convolution", "kernel", "convolution"),
-    Check("autocast", "bf16", "autocast"),
+    Check("kernel", "kernel", "kernel", tensors_mib=1),
+    Check("copy", "kernel", "copy", tensors_mib=16),
+    Check("matmul_float64", "kernel", "matmul", dtype="float64", tensors_mib=4),
+    Check("matmul_float32", "kernel", "matmul", dtype="float32", tensors_mib=4),
+    Check("matmul_float16", "kernel", "matmul", dtype="float16", tensors_mib=4),
+    Check("matmul_bfloat16", "bf16", "matmul", dtype="bfloat16", tensors_mib=4),
+    Check("matmul_float8", "fp8", "matmul", dtype="float8_e4m3fn", tensors_mib=4),
+    Check("matmul_int8", "kernel", "matmul", dtype="int8", tensors_mib=4),
+    Check("convolution", "kernel", "convolution", tensors_mib=1),
+    Check("autocast", "bf16", "autocast", tensors_mib=1),
     Check("memory", "kernel", "memory"),
     Check("peer_copy", "peers", "peer_copy"),
     Check("topology", "peers", "topology"),
@@ -65,11 +69,14 @@ CHECKS: tuple[Check, ...] = (
 def planned(checks: Sequence[Check], device: Device) -> list[Fact]:
     """That these checks are going to run on the device, so that rules can predict what comes of them."""
     origin = (Provenance("probe", PROBE),)
-    return [
-        Fact(
-            "validation_planned",
-            {"check": c.name, "needs": c.needs, "device": device.kind, "index": device.index},
-            origin,
-        )
-        for c in checks
-    ]
+    return [Fact("validation_planned", _plan(check, device), origin) for check in checks]
+
+
+def _plan(check: Check, device: Device) -> dict[str, Scalar]:
+    plan: dict[str, Scalar] = {
+        "check": check.name,
+        "needs": check.needs,
+        "device": device.kind,
+        "index": device.index,
+    }
+    return plan if check.tensors_mib is None else {**plan, "tensors_mib": check.tensors_mib}

@@ -22,14 +22,16 @@ from typing import IO, Any, Literal
 
 import psutil
 
+from ...errors import reason
 from ...facts import Fact, Provenance, Scalar
+from ...messages import NOTHING, Message, known
 from .checks import PROBE, Check, Device
 
 State = Literal["passed", "failed", "skipped", "timeout", "killed", "crashed", "out_of_memory"]
 
 _FIRST = "available"
-_NO_TIME = "no time was left"
-_NO_DEVICE = "the device does not answer"
+_NO_TIME = Message("validate.detail.no_time")
+_NO_DEVICE = Message("validate.detail.no_device")
 _CHILD = Path(__file__).with_name("_child.py")
 _POLL_S = 0.05
 _USUAL_S = 55.0
@@ -62,7 +64,7 @@ class Outcome:
     check: Check
     device: Device
     state: State
-    detail: str = ""
+    detail: Message = NOTHING
     seconds: float = 0.0
     value: str | None = None
     measured: Mapping[str, Scalar | float] | None = None
@@ -75,8 +77,10 @@ class Outcome:
             "index": self.device.index,
             "state": self.state,
         }
-        fields |= {"detail": self.detail} if self.detail else {}
+        fields |= {"detail": detail} if (detail := str(self.detail)[:_MAX_DETAIL]) else {}
         fields |= {"value": self.value} if self.value else {}
+        peak = (self.measured or {}).get("peak_mib")
+        fields |= {"peak_mib": peak} if isinstance(peak, int) else {}
         return Fact("validation_check", fields, (Provenance("probe", PROBE, reader=self.check.name),))
 
 
@@ -96,15 +100,15 @@ def run_checks(
     end = time.monotonic() + limits.seconds
     telling = threading.Lock()
 
-    def done(check: Check, reason: str = "") -> Outcome:
+    def done(check: Check, why_not: Message | None = None) -> Outcome:
         left = end - time.monotonic()
-        if not reason and left < _LEAST_S:
-            reason = _NO_TIME
+        if why_not is None and left < _LEAST_S:
+            why_not = _NO_TIME
         with telling:
             progress(check, None)
         outcome = (
-            Outcome(check, device, "skipped", reason)
-            if reason
+            Outcome(check, device, "skipped", why_not)
+            if why_not is not None
             else _run(check, device, python, min(limits.limit_s(check), left), limits.share / _AT_ONCE, environ)
         )
         if outcome.state == "timeout" and left < limits.limit_s(check):
@@ -119,7 +123,7 @@ def run_checks(
     dead = any(outcome.state != "passed" for outcome in first.values())
     rest = sorted((c for c in checks if c not in first), key=lambda check: -check.limit_s)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        after = pool.map(lambda c: done(c, _NO_DEVICE if dead and c.needs != "build" else ""), rest)
+        after = pool.map(lambda c: done(c, _NO_DEVICE if dead and c.needs != "build" else None), rest)
         try:
             found = {**first, **dict(zip(rest, after, strict=True))}
         except BaseException:
@@ -133,6 +137,7 @@ def _run(
 ) -> Outcome:
     host_mib = int(psutil.virtual_memory().available * share) >> 20
     order = {"work": check.work, "dtype": check.dtype, "device": str(device), "share": share, "host_mib": host_mib}
+    order["measured"] = check.tensors_mib is not None
     begun = time.monotonic()
     # Files instead of pipes: a child that prints without end can neither block nor fill our memory.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -146,7 +151,7 @@ def _run(
                 start_new_session=os.name == "posix",
             )
         except OSError as error:
-            return Outcome(check, device, "failed", f"{python}: {error.strerror or error}")
+            return Outcome(check, device, "failed", Message("input.file", file=python, reason=reason(error)))
         stopped = _watch(child, begun + limit_s, host_mib, (out, err))
         seconds = round(time.monotonic() - begun, 2)
         texts = [_text(file) for file in (out, err)]
@@ -157,18 +162,18 @@ def _run(
 
 def _watch(
     child: subprocess.Popen[bytes], end: float, host_mib: int, files: Sequence[IO[bytes]]
-) -> tuple[State, str] | None:
+) -> tuple[State, Message] | None:
     """Waits for the child; why it was stopped, or None where it ended by itself. Nothing of it is left afterwards."""
     begun = time.monotonic()
     try:
         while child.poll() is None:
             if time.monotonic() >= end:
-                return "timeout", f"no end after {end - begun:.0f} s"
+                return "timeout", _detail("timeout", seconds=f"{end - begun:.0f}")
             used = _used_mib(child.pid)
             if used > host_mib:
-                return "out_of_memory", f"stopped at {used} MiB of main memory; {host_mib} MiB is its share"
+                return "out_of_memory", _detail("too_much_memory", used=used, share=host_mib)
             if any(os.fstat(file.fileno()).st_size > _MAX_OUTPUT for file in files):
-                return "crashed", "prints without end"
+                return "crashed", _detail("prints")
             time.sleep(_POLL_S)
         return None
     finally:
@@ -213,15 +218,41 @@ def _judged(check: Check, device: Device, code: int, out: str, err: str, seconds
     said = _record(out)
     if said is not None:
         return Outcome(
-            check, device, said["state"], str(said.get("detail", ""))[:_MAX_DETAIL], seconds,
+            check, device, said["state"], _told(said), seconds,
             said.get("value"), said.get("measured"),
         )  # fmt: skip
     last = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), "")
     if code < 0:
         name = _signal_name(-code)
         state: State = "killed" if name in _ENDED_FROM_OUTSIDE else "crashed"
-        return Outcome(check, device, state, " ".join(filter(None, (name, last)))[:_MAX_DETAIL], seconds)
-    return Outcome(check, device, "crashed", f"exit status {code} {last}".strip()[:_MAX_DETAIL], seconds)
+        return Outcome(check, device, state, _quoted(" ".join(filter(None, (name, last)))), seconds)
+    ended = _detail("exit_and_said", code=code, text=last[:_MAX_DETAIL]) if last else _detail("exit", code=code)
+    return Outcome(check, device, "crashed", ended, seconds)
+
+
+def _detail(name: str, **values: object) -> Message:
+    return Message(f"validate.detail.{name}", **values)
+
+
+def _quoted(text: str) -> Message:
+    """What somebody else's program says."""
+    return _detail("quoted", text=text[:_MAX_DETAIL])
+
+
+def _told(said: Mapping[str, Any]) -> Message:
+    """Why a check did not pass, as its child says it: see `said_by` there."""
+    name, values = said.get("said"), said.get("values")
+    if name is None:
+        return NOTHING
+    if not known(f"validate.detail.{name}") or not isinstance(values, dict):
+        return _quoted(str(name))
+    return _detail(str(name), **{key: _value(value) for key, value in values.items()})
+
+
+def _value(value: Any) -> object:
+    if isinstance(value, dict):
+        return _told(value)
+    return value[:_MAX_DETAIL] if isinstance(value, str) else value
 
 
 def _record(out: str) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 GPUS = [
     "GeForce RTX 5090",
@@ -86,18 +87,4 @@ def report(seed: int) -> str:
     return "\n".join(layout(r) for layout in r.sample(LAYOUTS, r.randrange(1, 4)))
 
 
-ISSUE = """\
-Collecting environment information...
-PyTorch version: 2.6.0+cu124
-Is debug build: False
-CUDA used to build PyTorch: 12.4
-
-OS: Ubuntu 22.04.5 LTS (x86_64)
-Python version: 3.12.8 (main, Dec  4 2024, 08:54:12) [GCC 11.4.0] (64-bit runtime)
-Is CUDA available: True
-GPU models and configuration: GPU 0: NVIDIA GeForce RTX 5090
-Nvidia driver version: 570.124.06
-
-Versions of relevant libraries:
-[pip3] torch==2.6.0+cu124
-"""
+ISSUE = (Path(__file__).parents[1] / "samples" / "issue.txt").read_text(encoding="utf-8")

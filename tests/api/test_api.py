@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from gpurules.knowledge import facts_schema
 from gpurules.report.schema import json_schema
+from gpurules.schemas import schema_text
 
 from .inputs import ISSUE, report
 
@@ -63,6 +64,14 @@ def test_recommend() -> None:
     assert gpurules.Recommendation.from_json(found.to_json()) == found
 
 
+def test_recommend_for_cards_that_are_only_named() -> None:
+    cards = gpurules.recommend(gpus=["RTX 3060", "RTX 4090"], driver="535.183", os="linux", python="3.12")
+    assert cards.packages == {"torch": "==2.14.1+cu126"}
+    assert {reason.where for reason in cards.reasons if reason.where} == {"--gpu=RTX 3060", "--gpu=RTX 4090"}
+    with pytest.raises(gpurules.InputError, match=r"RTX 9999.*no such product"):
+        gpurules.recommend(gpus=["RTX 9999"])
+
+
 def test_language_and_question() -> None:
     assert (
         gpurules.diagnose(question="my training hangs", lang="zh").summary == "输入中出现程序卡住，但不足以判断原因。"
@@ -80,7 +89,7 @@ def test_an_empty_text_is_a_text_and_no_reason_to_look_at_this_machine() -> None
     [
         ({"probe": False}, "nothing to look at: no text, facts, reports or question is given, and probe is False"),
         ({"text": 5}, "text: must be str or bytes, not int"),
-        ({"text": "x", "lang": "fr"}, "lang: 'fr' is neither en nor zh"),
+        ({"text": "x", "lang": "fr"}, "lang: 'fr' is none of en, zh"),
         ({"question": b"x"}, "question: must be str, not bytes"),
         ({"text": b"\x7fELF\0\0"}, "text: binary data"),
         ({"facts": [gpurules.Fact("gpuu", {})]}, 'facts: no observed type "gpuu"; did you mean "gpu"?'),
@@ -158,7 +167,7 @@ def test_facts_in_and_out(seed: int) -> None:
 
 def test_the_published_facts_schema_is_that_of_the_vocabulary() -> None:
     """`python -m gpurules.knowledge.facts_schema docs/schema` writes the file anew."""
-    assert (SCHEMAS / facts_schema.NAME).read_text(encoding="utf-8") == facts_schema.schema_text()
+    assert (SCHEMAS / facts_schema.NAME).read_text(encoding="utf-8") == schema_text(facts_schema.json_schema())
 
 
 def test_a_report_explains_itself_also_after_json() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from gpurules.errors import InputError
 from gpurules.facts import Fact, Provenance
 from gpurules.knowledge.loader import Knowledge
 from gpurules.reasoning.dialogue import OPENING, Dialogue
@@ -157,7 +158,7 @@ def test_json_round_trip(knowledge: Knowledge) -> None:
     ],
 )
 def test_what_is_no_dialogue_is_refused(knowledge: Knowledge, data: object) -> None:
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(InputError, match="no saved dialogue of gpurules"):
         Dialogue.from_json(knowledge, data)
 
 

@@ -15,21 +15,7 @@ import jsonschema
 import pytest
 from gpurules.report.schema import json_schema
 
-ISSUE = """\
-Collecting environment information...
-PyTorch version: 2.6.0+cu124
-Is debug build: False
-CUDA used to build PyTorch: 12.4
-
-OS: Ubuntu 22.04.5 LTS (x86_64)
-Python version: 3.12.8 (main, Dec  4 2024, 08:54:12) [GCC 11.4.0] (64-bit runtime)
-Is CUDA available: True
-GPU models and configuration: GPU 0: NVIDIA GeForce RTX 5090
-Nvidia driver version: 570.124.06
-
-Versions of relevant libraries:
-[pip3] torch==2.6.0+cu124
-"""
+ISSUE = (Path(__file__).parents[1] / "samples" / "issue.txt").read_text(encoding="utf-8")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -66,7 +52,8 @@ def test_help_and_version_load_nothing_but_click(args: list[str]) -> None:
     assert done.returncode == 0
     assert "click" in loaded
     assert loaded & {"pydantic", "yaml", "rich", "torch", "pynvml", "psutil", "asyncio"} == set()
-    assert {name for name in loaded if name.startswith("gpurules.")} <= {"gpurules.cli"}
+    ours = {name for name in loaded if name.startswith("gpurules.") and not name.startswith("gpurules.commands")}
+    assert ours == {"gpurules.cli", "gpurules.errors", "gpurules.messages"}
 
 
 def test_version(gpurules: Run) -> None:
@@ -107,6 +94,13 @@ def test_what_cannot_be_done_is_one_line_and_status_2(gpurules: Run, args: list[
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(message)
     assert "Traceback" not in done.stderr
+
+
+def test_a_false_alarm_is_told_in_the_language_of_the_reader(gpurules: Run) -> None:
+    told = {lang: gpurules("diagnose", "-v", "--lang", lang, "--report", "issue.txt").stdout for lang in ("en", "zh")}
+    assert "GB10 (sm_121) on sm_120 code" in told["en"]
+    assert "GB10（sm_121）可运行 sm_120 代码" in told["zh"]
+    assert "on sm_120 code" not in told["zh"]
 
 
 def test_a_huge_file_is_refused_without_reading_it(gpurules: Run, tmp_path: Path) -> None:

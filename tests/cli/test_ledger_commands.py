@@ -48,8 +48,8 @@ def test_errata_list_what_the_guides_say_and_what_holds(tmp_path: Path) -> None:
     done = run("errata", "G2-CMP-03", "--lang", "zh", cwd=tmp_path)
     assert done.stdout.splitlines()[:3] == [
         "G2-CMP-03",
-        "  指南： RTX 4090 的功耗比 RTX 3090 高 20%。",
-        "  实际： 450 W 对 350 W，高 29%。",
+        "  指南：RTX 4090 的功耗比 RTX 3090 高 20%。",
+        "  实际：450 W 对 350 W，高 29%。",
     ]
     assert run("errata", "G2-CMP-33", cwd=tmp_path).returncode == 2
 

@@ -56,6 +56,12 @@ def test_every_kind_of_change_is_read() -> None:
     assert "env_var" not in facts
 
 
+def test_two_cards_stand_together() -> None:
+    changes = [read_change(t, knowledge()) for t in ("gpu=RTX 4090", "gpu=RTX 3090")]
+    cards = [f.fields for f in changed(session(machine()).facts, changes, knowledge()) if f.type == "gpu"]
+    assert cards == [{"index": 0, "name": "RTX 4090"}, {"index": 1, "name": "RTX 3090"}]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -113,6 +119,21 @@ def test_the_cheaper_way_comes_first() -> None:
     report = machine(gpu="NVIDIA GeForce RTX 3090", driver="470.82")
     assert ways(report, "driver_too_old_for_wheel") == [["torch=2.7.1+cu118"], ["driver=525.60.13"]]
     assert ways(report, "no-errors") == ways(report, "driver_too_old_for_wheel")
+
+
+def test_the_companions_are_installed_along() -> None:
+    report = described(
+        {"os": {"family": "linux", "machine": "x86_64"}},
+        {"gpu": {"index": 0, "name": "NVIDIA GeForce GTX 1050"}},
+        {"driver": {"vendor": "nvidia", "version": "550.163.01"}},
+        {"python": {"version": "3.11.9"}},
+        {"package": {"name": "torch", "version": "2.8.0+cu128", "manager": "pip"}},
+        {"package": {"name": "torchvision", "version": "0.23.0+cu128", "manager": "pip"}},
+    )
+    for goal in ("no-errors", "wheel_dropped_old_arch"):
+        answer = pipeline.how_to(report, goal, "en")
+        assert [[c.change for c in w.changes] for w in answer.ways] == [["torch=2.14.1+cu126"]]
+        assert answer.ways[0].then.startswith("pip install torch==2.14.1+cu126 torchvision==0.29.1+cu126 ")
 
 
 def test_what_this_gpu_can_never_run() -> None:

@@ -3,8 +3,14 @@
  * The file named by FAKE_NVML holds lines `key=value`. For a GPU, `N.key` goes before `key`; a value that is not there
  * makes its call return NOT_SUPPORTED, as a real driver does for what a card does not have. `fail.FUNCTION`,
  * `hang.FUNCTION` and `crash.FUNCTION`, each also with `.N` for one GPU, make a call return that code, never return, or
- * end the process by a signal. Functions that are not defined here are those an older driver does not have.
+ * end the process by a signal (`crash.FUNCTION=segv` by another one). Functions that are not defined here are those an
+ * older driver does not have; OLD_DRIVER leaves out more.
+ *
+ * Keys of GPUs beside those named at the functions: `procs` and `gprocs` (`pid:MiB:name,...`), `nvlinks` (how many),
+ * `nvlink.L=0` (link L is down), `nvlink_to` (`switch`, or the number of another GPU), `nvlink_errors`; `topo` and
+ * `topo.A.B`, `p2p` and `p2p.A.B` (numbers of nvml.h).
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +61,9 @@ static const char *fault(const char *kind, const char *function, int gpu, char *
 static int before(const char *function, int gpu, int needs_init) {
   char buffer[160];
   if (fault("hang", function, gpu, buffer, sizeof buffer)) for (;;) pause();
-  if (fault("crash", function, gpu, buffer, sizeof buffer)) abort();
+  const char *crash = fault("crash", function, gpu, buffer, sizeof buffer);
+  if (crash && !strcmp(crash, "segv")) raise(SIGSEGV);
+  if (crash) abort();
   const char *code = fault("fail", function, gpu, buffer, sizeof buffer);
   if (code) return atoi(code);
   return needs_init && !initialised ? UNINITIALIZED : SUCCESS;
@@ -96,6 +104,10 @@ static int put_numbers(int gpu, const char *key, unsigned *first, unsigned *seco
     BEFORE(#function, index_of(handle), 1) return put_text(index_of(handle), key, out, size); }
 #define NUMBER(function, key) \
   int function(void *handle, unsigned *out) { \
+    BEFORE(#function, index_of(handle), 1) return put_numbers(index_of(handle), key, out, NULL); }
+#define NUMBER_OF(function, key) \
+  int function(void *handle, int what, unsigned *out) { \
+    (void)what; \
     BEFORE(#function, index_of(handle), 1) return put_numbers(index_of(handle), key, out, NULL); }
 #define PAIR(function, key) \
   int function(void *handle, unsigned *first, unsigned *second) { \
@@ -139,9 +151,16 @@ NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, "gen")
 NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, "gen_max")
 NUMBER(nvmlDeviceGetCurrPcieLinkWidth, "width")
 NUMBER(nvmlDeviceGetMaxPcieLinkWidth, "width_max")
+NUMBER(nvmlDeviceGetPcieReplayCounter, "replays")
+NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, "default_mw")
+NUMBER(nvmlDeviceGetPerformanceState, "pstate")
+NUMBER(nvmlDeviceGetComputeMode, "compute_mode")
+NUMBER(nvmlDeviceGetRetiredPagesPendingStatus, "retirement_pending")
 NUMBER(nvmlDeviceGetPersistenceMode, "persistence")
 NUMBER(nvmlDeviceGetDisplayActive, "display")
 PAIR(nvmlDeviceGetCudaComputeCapability, "sm")
+PAIR(nvmlDeviceGetPowerManagementLimitConstraints, "limits_mw")
+PAIR(nvmlDeviceGetDriverModel_v2, "driver_model")
 PAIR(nvmlDeviceGetMigMode, "mig")
 PAIR(nvmlDeviceGetEccMode, "ecc")
 
@@ -151,20 +170,19 @@ int nvmlDeviceGetName(void *handle, char *out, unsigned size) {
 }
 
 /* Older and newer drivers differ in how they ask; pynvml takes the plain name. */
-int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *out) {
-  (void)sensor;
-  BEFORE("nvmlDeviceGetTemperature", index_of(handle), 1)
-  return put_numbers(index_of(handle), "temperature", out, NULL);
-}
+NUMBER_OF(nvmlDeviceGetTemperature, "temperature")
+NUMBER_OF(nvmlDeviceGetTemperatureThreshold, "slowdown")
+NUMBER_OF(nvmlDeviceGetClockInfo, "clock")
+NUMBER_OF(nvmlDeviceGetMaxClockInfo, "clock_max")
 int nvmlDeviceGetUtilizationRates(void *handle, unsigned *rates) {
   BEFORE("nvmlDeviceGetUtilizationRates", index_of(handle), 1)
   return put_numbers(index_of(handle), "load", rates, rates + 1);
 }
 int nvmlDeviceGetTotalEccErrors(void *handle, int type, int counter, unsigned long long *out) {
   unsigned errors = 0;
-  (void)type; (void)counter;
+  (void)counter;
   BEFORE("nvmlDeviceGetTotalEccErrors", index_of(handle), 1)
-  int code = put_numbers(index_of(handle), "ecc_errors", &errors, NULL);
+  int code = put_numbers(index_of(handle), type ? "ecc_errors" : "ecc_corrected", &errors, NULL);
   *out = errors;
   return code;
 }
@@ -202,6 +220,159 @@ int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory_v2 *out) {
   return SUCCESS;
 }
 #endif
+
+struct bar1 { unsigned long long total, unused, used; };
+int nvmlDeviceGetBAR1MemoryInfo(void *handle, struct bar1 *out) {
+  unsigned total, used;
+  BEFORE("nvmlDeviceGetBAR1MemoryInfo", index_of(handle), 1)
+  int code = put_numbers(index_of(handle), "bar1_mib", &total, &used);
+  if (code) return code;
+  out->total = (unsigned long long)total << 20;
+  out->used = (unsigned long long)used << 20;
+  out->unused = out->total - out->used;
+  return SUCCESS;
+}
+
+/* The mask of what holds the clocks back; the older name stays. */
+static int reasons(const char *function, void *handle, unsigned long long *out) {
+  unsigned mask = 0;
+  BEFORE(function, index_of(handle), 1)
+  int code = put_numbers(index_of(handle), "throttle", &mask, NULL);
+  *out = mask;
+  return code;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *handle, unsigned long long *out) {
+  return reasons("nvmlDeviceGetCurrentClocksThrottleReasons", handle, out);
+}
+#ifndef OLD_DRIVER
+int nvmlDeviceGetCurrentClocksEventReasons(void *handle, unsigned long long *out) {
+  return reasons("nvmlDeviceGetCurrentClocksEventReasons", handle, out);
+}
+#endif
+
+/* `remapped=corrected uncorrected pending failed`, one digit each. */
+int nvmlDeviceGetRemappedRows(void *handle, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed) {
+  char buffer[160];
+  BEFORE("nvmlDeviceGetRemappedRows", index_of(handle), 1)
+  const char *found = of_gpu(index_of(handle), "remapped", buffer, sizeof buffer);
+  if (!found || sscanf(found, "%u %u %u %u", corrected, uncorrected, pending, failed) != 4) return NOT_SUPPORTED;
+  return SUCCESS;
+}
+
+struct fabric { unsigned char cluster[16]; int status; unsigned clique, state; };
+int nvmlDeviceGetGpuFabricInfo(void *handle, struct fabric *out) {
+  unsigned status = 0;
+  BEFORE("nvmlDeviceGetGpuFabricInfo", index_of(handle), 1)
+  memset(out, 0, sizeof *out);
+  int code = put_numbers(index_of(handle), "fabric", &out->state, &status);
+  out->status = out->state == status ? 0 : (int)status;
+  return code;
+}
+
+/* --- processes --- */
+
+struct process { unsigned pid; unsigned long long used; unsigned gi, ci; };
+static int processes(const char *function, const char *key, void *handle, unsigned *size, struct process *out) {
+  char buffer[512];
+  unsigned found = 0;
+  BEFORE(function, index_of(handle), 1)
+  if (of_gpu(index_of(handle), key, buffer, sizeof buffer))
+    for (char *item = strtok(buffer, ","); item; item = strtok(NULL, ","), found++)
+      if (out && found < *size) {
+        unsigned mib = 0;
+        out[found].pid = 0;
+        int fields = sscanf(item, "%u:%u", &out[found].pid, &mib);
+        out[found].used = fields == 2 ? (unsigned long long)mib << 20 : ~0ULL;
+        out[found].gi = out[found].ci = ~0u;
+      }
+  int fits = out ? found <= *size : !found;
+  *size = found;
+  return fits ? SUCCESS : INSUFFICIENT_SIZE;
+}
+#ifndef OLD_DRIVER
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *size, struct process *out) {
+  return processes("nvmlDeviceGetComputeRunningProcesses", "procs", handle, size, out);
+}
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *handle, unsigned *size, struct process *out) {
+  return processes("nvmlDeviceGetGraphicsRunningProcesses", "gprocs", handle, size, out);
+}
+#else
+int nvmlDeviceGetComputeRunningProcesses_v2(void *handle, unsigned *size, struct process *out) {
+  return processes("nvmlDeviceGetComputeRunningProcesses", "procs", handle, size, out);
+}
+int nvmlDeviceGetGraphicsRunningProcesses_v2(void *handle, unsigned *size, struct process *out) {
+  return processes("nvmlDeviceGetGraphicsRunningProcesses", "gprocs", handle, size, out);
+}
+#endif
+/* `name.PID`, or nothing of that process. */
+int nvmlSystemGetProcessName(unsigned pid, char *out, unsigned size) {
+  char key[32];
+  BEFORE("nvmlSystemGetProcessName", -1, 1)
+  snprintf(key, sizeof key, "name.%u", pid);
+  int code = put_text(-1, key, out, size);
+  return code == NOT_SUPPORTED ? NOT_FOUND : code;
+}
+
+/* --- between GPUs --- */
+
+static int links(int gpu) {
+  unsigned found = 0;
+  put_numbers(gpu, "nvlinks", &found, NULL);
+  return (int)found;
+}
+int nvmlDeviceGetNvLinkState(void *handle, unsigned link, unsigned *out) {
+  char key[32];
+  BEFORE("nvmlDeviceGetNvLinkState", index_of(handle), 1)
+  if (!links(index_of(handle))) return NOT_SUPPORTED;
+  if ((int)link >= links(index_of(handle))) return INVALID_ARGUMENT;
+  snprintf(key, sizeof key, "nvlink.%u", link);
+  *out = 1;
+  put_numbers(index_of(handle), key, out, NULL);
+  return SUCCESS;
+}
+NUMBER_OF(nvmlDeviceGetNvLinkVersion, "nvlink_version")
+int nvmlDeviceGetNvLinkErrorCounter(void *handle, unsigned link, int counter, unsigned long long *out) {
+  unsigned errors = 0;
+  BEFORE("nvmlDeviceGetNvLinkErrorCounter", index_of(handle), 1)
+  if (!link && !counter) put_numbers(index_of(handle), "nvlink_errors", &errors, NULL);
+  *out = errors;
+  return SUCCESS;
+}
+static const char *far_end(void *handle, char *buffer, size_t size) {
+  return of_gpu(index_of(handle), "nvlink_to", buffer, size);
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(void *handle, unsigned link, unsigned *out) {
+  char buffer[32];
+  (void)link;
+  BEFORE("nvmlDeviceGetNvLinkRemoteDeviceType", index_of(handle), 1)
+  const char *far = far_end(handle, buffer, sizeof buffer);
+  if (!far) return NOT_SUPPORTED;
+  *out = strcmp(far, "switch") ? 0 : 2;
+  return SUCCESS;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *handle, unsigned link, struct pci *out) {
+  char buffer[32];
+  (void)link;
+  BEFORE("nvmlDeviceGetNvLinkRemotePciInfo", index_of(handle), 1)
+  const char *far = far_end(handle, buffer, sizeof buffer);
+  memset(out, 0, sizeof *out);
+  return far ? put_text(atoi(far), "bus_id", out->bus_id, sizeof out->bus_id) : NOT_SUPPORTED;
+}
+static int between(const char *function, const char *key, void *one, void *other, unsigned *out) {
+  char pair[64];
+  BEFORE(function, index_of(one), 1)
+  snprintf(pair, sizeof pair, "%s.%d.%d", key, index_of(one), index_of(other));
+  return put_numbers(-1, pair, out, NULL) ? put_numbers(-1, key, out, NULL) : SUCCESS;
+}
+int nvmlDeviceGetTopologyCommonAncestor(void *one, void *other, unsigned *out) {
+  return between("nvmlDeviceGetTopologyCommonAncestor", "topo", one, other, out);
+}
+int nvmlDeviceGetP2PStatus(void *one, void *other, int capability, unsigned *out) {
+  (void)capability;
+  return between("nvmlDeviceGetP2PStatus", "p2p", one, other, out);
+}
+
+/* --- MIG --- */
 
 NUMBER(nvmlDeviceGetMaxMigDeviceCount, "mig_slots")
 int nvmlDeviceGetMigDeviceHandleByIndex(void *handle, unsigned slot, void **out) {

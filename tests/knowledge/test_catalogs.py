@@ -18,8 +18,8 @@ from gpurules.knowledge.vocabulary import Vocabulary, load_vocabulary
 
 KNOWLEDGE = Path(module.__file__).parent
 FILES = (
-    *("architectures", "cuda_releases", "driver_branches", "gfx_targets", "gpus", "mirrors"),
-    *("models", "planning", "prices", "torch_builds"),
+    *("architectures", "cuda_releases", "driver_branches", "extensions", "gfx_targets", "gpus"),
+    *("methods", "mirrors", "model_kinds", "models", "nvml_codes", "pci_chips", "planning", "prices", "torch_builds"),
 )
 
 
@@ -363,6 +363,29 @@ def test_pci_ids(shipped: Catalogs) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("package", "torch", "install", "binds"),
+    [
+        ("xformers", "2.6.0", "0.0.29.post3", "patch"),
+        ("xformers", "2.0.1", "0.0.22", "patch"),
+        ("vllm", "2.7.0", "0.9.2", "patch"),
+        ("flash-attn", "2.3.0", "2.7.4.post1", "none"),
+        ("auto-gptq", "2.2.1", "0.7.1", "patch"),
+    ],
+)
+def test_one_release_of_a_package_is_the_one_to_install_for_a_torch(
+    *, shipped: Catalogs, package: str, torch: str, install: str, binds: str
+) -> None:
+    rows = [r for r in shipped.tables()["extension_build"] if (r["package"], r["torch"]) == (package, torch)]
+    assert [(r["install"], r["binds"]) for r in rows if "install" in r] == [(install, binds)]
+
+
+def test_what_releases_of_packages_need(shipped: Catalogs) -> None:
+    needs = [r for r in shipped.tables()["extension"] if r["package"] == "vllm"]
+    assert [(r["since"], r["before"], r["sm_min"]) for r in needs] == [("0.2", "0.23", 70), ("0.23", "4000", 75)]
+    assert row(shipped, "extension", package="flash-attn", since="2.0").fields["sm_min"] == 80
+
+
 def test_no_registry_hosts_and_no_long_lines() -> None:
     for name in FILES:
         text = (KNOWLEDGE / "facts" / f"{name}.yaml").read_text(encoding="utf-8")
@@ -505,6 +528,10 @@ def edit(folder: Path, name: str, old: str, new: str) -> int:
             "must be a page below https://download.pytorch.org/whl/",
             0,
         ),
+        ("extensions", "binds: none", "binds: nothing", "binds", "must be one of patch, release, none", 0),
+        ("extensions", "torch: 2.9.1, versions: [0.0.33.post2]", "torch: 2.9.1", "versions", "needs either", 0),
+        ("extensions", "sm_min: 80", "sm_mim: 80", "sm_mim", 'did you mean "sm_min"?', 0),
+        ("extensions", "    module: flash_attn_2_cuda\n", "", "module", "is missing", -1),
         ("gpus", "family: geforce", "family: gforce", "family", 'did you mean "geforce"?', 0),
         ("gpus", "sm: 89", "sm: 84", "sm", "84 is not among the architectures", 6),
         ("gpus", "pci: [2684]", "pci: [10de:2684]", "pci", "must be four lower-case hex digits", 0),
@@ -515,7 +542,7 @@ def test_a_fault_is_reported_where_it_stands(
     *, folder: Path, name: str, old: str, new: str, field: str, message: str, offset: int
 ) -> None:
     line = edit(folder, name, old, new)
-    hits = [p for p in faults(folder) if p.field == field and message in p.message]
+    hits = [p for p in faults(folder) if p.field == field and message in str(p.message)]
     assert hits, [str(p) for p in faults(folder)]
     assert {p.file for p in hits} == {f"{name}.yaml"}
     # The offset: a build or model that spans lines, or takes the field from its group, is named where it begins.

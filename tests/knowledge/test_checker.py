@@ -16,6 +16,7 @@ from gpurules.knowledge.patterns import contradiction, repeated
 from gpurules.knowledge.problems import Problem
 from gpurules.knowledge.signature_checks import regex_fault
 from gpurules.knowledge.vocabulary import FieldSpec, TypeSpec
+from gpurules.messages import Message
 
 SHIPPED = Path(gpurules.__file__).parent / "knowledge"
 TODAY = date(2026, 12, 1)
@@ -32,7 +33,7 @@ conclude:
   - {{cause: own_cause, evidence: strong}}
 because: {{en: "a reason", zh: "原因"}}
 sources:
-  - {{url: "https://example.org/", title: "An example", retrieved: 2026-11-30}}
+  - {{url: "https://example.org/", title: "An example", retrieved: 2026-11-30, kind: vendor}}
 examples:
   fires: [{{facts: [{{gpu: {{index: 0, name: Tesla T4}}}}], cause: own_cause}}]
   silent: [{{facts: [{{os: {{family: linux}}}}]}}]
@@ -51,7 +52,7 @@ effects:
   - {{remove: {{gpu: {{}}}}}}
 verify_run: [tool]
 sources:
-  - {{url: "https://example.org/", title: "An example", retrieved: 2026-11-30}}
+  - {{url: "https://example.org/", title: "An example", retrieved: 2026-11-30, kind: vendor}}
 """
 
 
@@ -71,6 +72,8 @@ def changed(text: str, changes: tuple[tuple[str, str], ...]) -> str:
 
 
 WHEN = "  g: {gpu: {}}\n"
+NO_PRIMARY = "needs a page of a primary kind (vendor, project, source_code, maintainer) that was opened"
+UNKNOWN_KIND = "nobody says what kind of source this is: give `kind`, or name its publisher in publishers.yaml"
 # File -> (its text, what is wrong with it). The lines are those of RULE and FIX.
 RULES: dict[str, tuple[str, list[str]]] = {
     "no-fault": (rule("no-fault", (WHEN, "  g: {gpu: {name.product: Tesla T4}}\n")), []),
@@ -130,6 +133,11 @@ RULES: dict[str, tuple[str, list[str]]] = {
             ('zh: "标题"', 'zh: "{g.name.label} 与 {g.name.lable} 与 {g.index|cc} 与 {g.index|x} 与 {g}"'),
             ('en: "a reason"', 'en: "原因 {g.sm|cc} and ${HOME} {{.Name}}"'),
             ('zh: "原因"', 'zh: "this is not translated {g.sm|cc}"'),
+            (
+                "sources:",
+                'false_alarms:\n  - {en: "a card", zh: "一块卡"}\n'
+                '  - {en: "a card", zh: "this one stays as it is"}\nsources:',
+            ),
         ),
         [
             "2: title: only one language has {g.index|cc}, {g.index|x}, {g.name.lable}, {g.nmae}, {h.name}",
@@ -141,6 +149,7 @@ RULES: dict[str, tuple[str, list[str]]] = {
             "2: title.zh: {g} is no slot: write {alias.field}",
             "10: because.en: holds Chinese characters",
             "10: because.zh: is not translated",
+            "13: false_alarms[1].zh: is not translated",
         ],
     ),
     "alternatives": (
@@ -234,6 +243,36 @@ RULES: dict[str, tuple[str, list[str]]] = {
         rule("no-date", ("2026-11-30", "2026-02-30"), (WHEN, "  g: {gpu: {index: 7}}\n")),
         ['12: sources[0].retrieved: "2026-02-30" is no date'],
     ),
+    "no-primary": (
+        rule("no-primary", ("kind: vendor", "kind: report"), (WHEN, "  g: {gpu: {index: 31}}\n")),
+        [f"11: sources: a finding {NO_PRIMARY}"],
+    ),
+    "unopened": (
+        rule("unopened", ("kind: vendor", "kind: vendor, opened: false"), (WHEN, "  g: {gpu: {index: 32}}\n")),
+        [f"11: sources: a finding {NO_PRIMARY}"],
+    ),
+    "unknown-kind": (
+        rule("unknown-kind", (", kind: vendor", ""), (WHEN, "  g: {gpu: {index: 33}}\n")),
+        [f"12: sources[0].url: {UNKNOWN_KIND}"],
+    ),
+    "kind-by-publisher": (
+        rule(
+            "kind-by-publisher",
+            ("example.org/", "docs.nvidia.com/deploy/"),
+            (", kind: vendor", ""),
+            (WHEN, "  g: {gpu: {index: 34}}\n"),
+        ),
+        [],
+    ),
+    "speaks-against": (
+        rule(
+            "speaks-against",
+            ("kind: vendor", "kind: report"),
+            ("evidence: strong", "evidence: against"),
+            (WHEN, "  g: {gpu: {index: 35}}\n"),
+        ),
+        [],
+    ),
 }
 FIXES: dict[str, tuple[str, list[str]]] = {
     "no-fault": (fix("no-fault"), []),
@@ -250,6 +289,18 @@ FIXES: dict[str, tuple[str, list[str]]] = {
             "1: effects: is missing: a cure has `effects`, or says why in `not_simulable`",
             "1: verify: is missing: a cure has `verify` or `verify_run`",
         ],
+    ),
+    "no-primary": (
+        fix("no-primary", ("kind: vendor", "kind: report")),
+        [f"13: sources: a fix with commands {NO_PRIMARY}"],
+    ),
+    "only-words": (
+        fix(
+            "only-words",
+            ("kind: vendor", "kind: report"),
+            ('{run: [tool, "{g.name}"]}', '{say: {en: "Do it.", zh: "执行。"}}'),
+        ),
+        [],
     ),
     "advice": (
         fix(
@@ -291,13 +342,13 @@ FIXES: dict[str, tuple[str, list[str]]] = {
             "effects",
             (
                 "  - {remove: {gpu: {}}}",
-                '  - {remove: {package: {name: "{g.name}"}}}\n'
+                '  - {remove: {package: {name: "{g.title}"}}}\n'
                 '  - {add: {driver: {version: "{g.vram}", cuda_level: "{g.index}"}}}\n'
                 "  - {add: {drivre: {}}}\n  - {remove: {gpu: {index: one}}}\n  - {remove: {pick: {}}}",
             ),
         ),
         [
-            "11: effects[0].remove.package.name: must be a constant: what is removed is not filled in",
+            '11: effects[0].remove.package.name: {g.title}: gpu has no field "title"',
             "12: effects[1].add.driver.cuda_level: a text cannot fill a field of type int",
             '12: effects[1].add.driver.version: {g.vram}: gpu has no field "vram"; did you mean "vram_mib"?',
             '13: effects[2].add.drivre: unknown observed type "drivre"; did you mean "driver"?',
@@ -411,8 +462,8 @@ PHRASES = """\
 PHRASE_FAULTS = [
     "hang: already stands in line LINE",
     f"own_kind.patterns: {REGEX}",
-    "own_kind.samples: List should have at least 1 item after validation, not 0",
-    "own_kind.smaples: Extra inputs are not permitted",
+    "own_kind.samples: must have at least 1, not 0",
+    "own_kind.smaples: unknown field",
 ]
 VOCABULARY = """\
   own_orphan: {kind: derived, about: "Nothing makes it.", closed_by: none, fields: {a: {type: int}}}
@@ -514,7 +565,7 @@ def test_nothing_else_is_named(found: dict[str, list[str]]) -> None:
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    assert check(tmp_path / "none") == [Problem(str(tmp_path / "none"), 0, "", "is not a folder")]
+    assert check(tmp_path / "none") == [Problem(str(tmp_path / "none"), 0, "", Message("fault.no_folder"))]
 
 
 # --- patterns ---------------------------------------------------------------------------------------------------------
@@ -618,4 +669,5 @@ def test_repeated_rules() -> None:
 def test_patterns_that_every_engine_reads(pattern: str, fault: str | None) -> None:
     if fault and fault.startswith("RE2"):
         pytest.importorskip("re2")
-    assert regex_fault(pattern) == fault
+    found = regex_fault(pattern)
+    assert (found and str(found)) == fault

@@ -71,6 +71,17 @@ def test_a_carrier_that_is_gone_and_a_claim_without_one_are_gaps(tmp_path: Path)
     assert faults == ["errata.yaml: G9-OS-02 is wrong and has no correction"]
 
 
+def test_advice_that_no_rule_calls_for_and_a_rule_without_advice_are_faults(tmp_path: Path) -> None:
+    text = (CHECKOUT / "knowledge" / "advice.yaml").read_text(encoding="utf-8")
+    (tmp_path / "advice.yaml").write_text(text.replace("  one_lane:", "  one_lanes:"), encoding="utf-8")
+    _, faults = pipeline.rules_coverage(tmp_path)
+    assert faults == [
+        "advice.yaml: one_lane: rule gpu-on-one-lane calls for the advice one_lane, which is not there or not shown "
+        'by_rule; did you mean "one_lanes"?',
+        "advice.yaml: one_lanes: no rule concludes advice_due of it",
+    ]
+
+
 def test_an_unknown_erratum_names_the_nearest() -> None:
     with pytest.raises(InputError, match="G0-ARCH-06"):
         pipeline.chosen_errata(pipeline.errata(None), ["G0-ARCH-66"])

@@ -234,7 +234,7 @@ def test_every_fault_with_file_line_and_field(tmp_path: Path) -> None:
         load_knowledge(folder)
     assert [str(p) for p in caught.value.problems] == [
         "causes.yaml:1: Bad Name: an id is lower case, its words parted by underscores",
-        "causes.yaml:3: Bad Name.severity: Input should be 'error', 'warning' or 'info'",
+        "causes.yaml:3: Bad Name.severity: must be one of error, warning, info",
         'fact/gpus.yaml: nothing reads the folder "fact"; did you mean "facts"?',
         'facts/gpu.yaml: there is no catalog of that name; did you mean "gpus.yaml"?',
         "fixes/gpu/deep.yaml: must stand at fixes/NAME.yaml",
@@ -248,14 +248,13 @@ def test_every_fault_with_file_line_and_field(tmp_path: Path) -> None:
         "rules/gpu/shape.yaml:2: title.zh: is missing",
         "rules/gpu/shape.yaml:3: since: must be text",
         'rules/gpu/shape.yaml:5: whenn: unknown field; did you mean "when"?',
-        "rules/gpu/shape.yaml:7: conclude[0].cause: String should match pattern '^[a-z0-9]+(?:[-_][a-z0-9]+)*$'",
-        "rules/gpu/shape.yaml:7: conclude[0].evidence:"
-        " Input should be 'decisive', 'strong', 'weak', 'against' or 'excludes'",
-        "rules/gpu/shape.yaml:10: sources[0].retrieved: String should match pattern '^20\\d\\d-\\d\\d-\\d\\d$'",
-        "rules/gpu/shape.yaml:10: sources[0].url: String should match pattern '^https://\\S+$'",
+        "rules/gpu/shape.yaml:7: conclude[0].cause: must match ^[a-z0-9]+(?:[-_][a-z0-9]+)*$",
+        "rules/gpu/shape.yaml:7: conclude[0].evidence: must be one of decisive, strong, weak, against, excludes",
+        "rules/gpu/shape.yaml:10: sources[0].retrieved: must match ^20\\d\\d-\\d\\d-\\d\\d$",
+        "rules/gpu/shape.yaml:10: sources[0].url: must match ^https://\\S+$",
         "rules/gpu/shape.yaml:11: examples.fires[0].facts[0].gpu.index:"
         " must be text or: must be a whole number or: must be true or false",
-        "rules/gpu/shape.yaml:11: examples.silent: List should have at least 1 item after validation, not 0",
+        "rules/gpu/shape.yaml:11: examples.silent: must have at least 1, not 0",
         "rules/gpu/twice.yaml:15: area: given twice",
         "rules/gpu/yaml.yaml:3: not YAML: did not find expected node content",
         "rules/misplaced.yaml: must stand at rules/AREA/ID.yaml",
@@ -272,7 +271,7 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "own/rules/gpu/gone.yaml").symlink_to(tmp_path / "nowhere")
     with pytest.raises(KnowledgeError) as caught:
         load_knowledge(tmp_path / "own")
-    assert str(caught.value) == "rules/gpu/gone.yaml: cannot be read: No such file or directory"
+    assert str(caught.value) == "rules/gpu/gone.yaml: cannot be read: no such file or directory"
 
 
 def test_files_without_which_nothing_can_be_read(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ WANTED = {
 # Kinds that are a term or a figure, of which there are few ways to say it.
 TERMS = {
     "wants_qlora", "wants_pretrain", "wants_4bit", "wants_8bit", "wants_fp32", "wants_pure16", "wants_mixed",
-    "wants_ddp", "no_checkpointing", "optimizer_adamw8bit", "optimizer_adamw", "optimizer_sgd", "optimizer_adafactor",
+    "wants_ddp", "wants_fsdp", "wants_offload", "wants_checkpointing", "no_checkpointing", "asks_count",
+    "optimizer_adamw8bit", "optimizer_adamw", "optimizer_sgd", "optimizer_adafactor",
     "optimizer_lion", "batch_size", "sequence_k", "sequence_tokens", "budget_usd", "budget_cny", "budget_wan",
     "vram_stated", "cpu_cores",
 }  # fmt: skip

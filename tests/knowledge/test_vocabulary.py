@@ -94,11 +94,12 @@ def test_open_world(small: Vocabulary) -> None:
     ],
 )
 def test_check(small: Vocabulary, field: str, value: object, problem: str | None) -> None:
-    assert small.check("card", field, value) == problem
+    found = small.check("card", field, value)
+    assert (found and str(found)) == problem
 
 
 def test_check_of_an_unknown_type(small: Vocabulary) -> None:
-    assert small.check("crad", "name", "x") == 'unknown type "crad"; did you mean "card"?'
+    assert str(small.check("crad", "name", "x")) == 'unknown type "crad"; did you mean "card"?'
 
 
 @pytest.mark.parametrize(
@@ -172,3 +173,19 @@ def test_faults_of_the_file(tmp_path: Path) -> None:
         "vocabulary.yaml:5: card.kind: must be one of observed, catalog, derived",
         'vocabulary.yaml:8: card.n: unknown field type "inta"; did you mean "int"?',
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("2.8.3+cu12torch2.6cxx11abiFALSE", "2.6"),
+        ("2.1.2+pt210cu126", "2.10"),
+        ("2.1.2+pt26cpu", "2.6"),
+        ("2.6.0+cu124", None),
+        ("0.0.30", None),
+        ("1.0+torchless", None),
+    ],
+)
+def test_the_local_part_of_a_wheel_names_what_it_is_built_for(version: str, expected: str | None) -> None:
+    lowered = load_vocabulary(SHIPPED, Problems()).lower_fields("package", {"name": "x", "version": version})
+    assert lowered.get("version__built_for") == expected

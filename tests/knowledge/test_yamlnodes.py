@@ -146,7 +146,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert root is not None
     assert root.plain() == {"a": 1, "b": 2}
     assert [str(p) for p in problems.found] == [
-        "none.yaml: cannot be read: FileNotFoundError",
-        "b.yaml: cannot be read: UnicodeDecodeError",
-        "folder: cannot be read: IsADirectoryError",
+        "none.yaml: cannot be read: no such file or directory",
+        "b.yaml: cannot be read: not UTF-8 text",
+        "folder: cannot be read: is a directory",
     ]

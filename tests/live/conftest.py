@@ -55,6 +55,16 @@ def nvml_environ(nvml_folder: Path, tmp_path: Path) -> Callable[..., dict[str, s
     return make
 
 
+@pytest.fixture(scope="session")
+def smi_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a stand-in for nvidia-smi that prints the profile of the fake NVML."""
+    folder = tmp_path_factory.mktemp("smi")
+    path = folder / "nvidia-smi"
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {FAKES / "nvidia_smi.py"} "$@"\n')
+    path.chmod(0o755)
+    return folder
+
+
 @pytest.fixture
 def build(tmp_path: Path) -> Build:
     """Make a folder that stands for /: texts by path, and symbolic links for values that are paths."""

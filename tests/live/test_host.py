@@ -123,6 +123,26 @@ def test_processor_and_memory(build: Build, machine: Machines, said: Said) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("files", "usable"),
+    [
+        ({"proc/self/status": "Cpus_allowed_list:\t0-3,6\n"}, 5),
+        ({"proc/self/status": "Cpus_allowed_list:\t0-7\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, 8),
+        ({"proc/self/status": "Cpus_allowed_list:\t0-7\n", "sys/fs/cgroup/cpu.max": "250000 100000\n"}, 2),
+        ({"sys/fs/cgroup/cpu.max": "50000 100000\n"}, 1),
+        ({"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "400000\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 4),
+        ({"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ({"proc/self/status": "Cpus_allowed_list:\tjunk,9-3,0-99999999\n"}, None),
+    ],
+)
+def test_how_many_threads_may_be_used(
+    build: Build, machine: Machines, said: Said, files: dict[str, str], usable: int | None
+) -> None:
+    root = build({"proc/cpuinfo": "processor\t: 0\n", **files})
+    expected = {"threads": 1, **({"usable": usable} if usable else {})}
+    assert said(probe_hardware(machine(root))) == [("cpu", expected), seen("cpu")]
+
+
 def test_arm_processor_has_no_name(build: Build, machine: Machines, said: Said) -> None:
     root = build({"proc/cpuinfo": "processor\t: 0\nCPU part\t: 0xd4f\n\nprocessor\t: 1\n"})
     assert said(probe_hardware(machine(root))) == [("cpu", {"threads": 2}), seen("cpu")]

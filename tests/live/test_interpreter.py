@@ -12,7 +12,8 @@ import gpurules.probes.live
 import pytest
 from gpurules.facts import Fact, Scalar
 from gpurules.probes.live import collect
-from gpurules.probes.live.interpreter import probe_interpreter, torch_values
+from gpurules.probes.live.env_files import torch_values
+from gpurules.probes.live.interpreter import probe_interpreter
 from gpurules.probes.live.source import Machine, ProbeError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the environments are made of symbolic links")
@@ -157,6 +158,12 @@ def test_kind_of_environment(
     made = Environment(tmp_path / folder, *config)
     facts = probe_interpreter(machine(python=os.fspath(made.python)), 10.0)
     assert of_type(facts, "python")[0]["environment"] == kind
+
+
+def test_environment_of_pipenv(environment: Environment, machine: Machines) -> None:
+    (environment.prefix / ".project").write_text("/data/project\n")
+    facts = probe_interpreter(machine(python=os.fspath(environment.python)), 10.0)
+    assert of_type(facts, "python")[0]["environment"] == "pipenv"
 
 
 def test_start_up_hook_that_prints(environment: Environment, machine: Machines) -> None:

@@ -213,7 +213,11 @@ def test_libcuda_of_linux_inside_wsl(build: Build, machine: Machines, said: Said
 
 # --- account and storage ---------------------------------------------------------------------------------------------
 
-LIMITS = "Limit                     Soft Limit           Hard Limit\nMax locked memory         {} 8388608 bytes\n"
+LIMITS = (
+    "Limit                     Soft Limit           Hard Limit\n"
+    "Max open files            1024                 1048576              files\n"
+    "Max locked memory         {} 8388608 bytes\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -233,6 +237,7 @@ def test_groups_and_limits(build: Build, machine: Machines, said: Said, soft: st
         ("user_group", {"name": "video", "exists": True, "member": True}),
         seen("groups"),
         ("limit", {"name": "memlock", **limit}),
+        ("limit", {"name": "nofile", "soft": 1024, "unlimited": False}),
         seen("limits"),
     ]
 
@@ -340,6 +345,23 @@ def test_network_and_rdma(build: Build, machine: Machines, said: Said) -> None:
 def test_numa(build: Build, machine: Machines, said: Said) -> None:
     root = build({f"sys/devices/system/node/{name}/x": "" for name in ("node0", "node1", "power")})
     assert said(probe_numa(machine(root))) == [("numa", {"nodes": 2}), seen("numa")]
+
+
+@pytest.mark.parametrize(("processors", "bound"), [("0-3", {"bound": 0}), ("5", {"bound": 1}), ("2-5", {})])
+def test_the_node_that_a_process_is_confined_to(
+    build: Build, machine: Machines, said: Said, processors: str, bound: Mapping[str, Scalar]
+) -> None:
+    nodes = "sys/devices/system/node"
+    root = build(
+        {
+            f"{nodes}/node0/cpulist": "0-3\n",
+            f"{nodes}/node1/cpulist": "4-7\n",
+            f"{nodes}/node0/meminfo": "Node 0 MemTotal:       65780000 kB\n",
+            f"{nodes}/node1/meminfo": "Node 1 MemTotal:       0 kB\n",
+            "proc/self/status": f"Name:\tx\nCpus_allowed_list:\t{processors}\n",
+        }
+    )
+    assert said(probe_numa(machine(root))) == [("numa", {"nodes": 2, "empty": 1, **bound}), seen("numa")]
 
 
 def test_kfd_nodes(build: Build, machine: Machines, said: Said) -> None:

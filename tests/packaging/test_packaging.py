@@ -43,6 +43,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(entry, copy / entry.name, ignore=left_out)
         elif entry.is_file():
             shutil.copy(entry, copy / entry.name)
+    shutil.copytree(CHECKOUT / "docs" / "samples", copy / "docs" / "samples", ignore=left_out)
     return copy
 
 

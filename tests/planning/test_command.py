@@ -35,7 +35,7 @@ def test_text() -> None:
 def test_parts_and_assumptions_are_told() -> None:
     found = plan("--model", "Llama-2-7B", "--method", "qlora", "--gpu", "RTX 3090", "--seq", "1024", "--batch", "2")
     texts = [reason["text"] for reason in found["reasons"]]
-    assert texts[0].startswith("QLoRA, a card: weights 3.7 GiB, gradients 0.1 GiB, optimizer 0.4 GiB, activations")
+    assert texts[0].startswith("QLoRA, a card: weights 3.7 GiB, gradients 0.1 GiB, optimizer 0.3 GiB, activations")
     assert "assumed: the optimizer is AdamW" in texts
     assert not any("batch" in text or "tokens" in text for text in texts)
     low, high = found["ranges"]["qlora_vram_gib"]
@@ -55,6 +55,29 @@ def test_options_change_the_estimate() -> None:
         }.items()
     }
     assert sizes["pure"] < sizes["adamw8bit"] < sizes["usual"] < sizes["long"] < sizes["none"]
+
+
+def test_offload_checkpointing_and_sharding() -> None:
+    usual = ("--model", "Llama-2-7B", "--method", "full", "--gpu", "2x RTX 4090")
+    whole, offloaded = plan(*usual), plan(*usual, "--offload", "cpu")
+    assert whole["verdict"] == "conditional"
+    assert whole["numbers"]["cards_needed"] == 7
+    assert offloaded["verdict"] == "yes"
+    assert 85 < offloaded["numbers"]["cpu_ram_gib"] < 105
+    assert "cards_needed" not in offloaded["numbers"]
+    small = ("--model", "GPT-2", "--method", "full", "--gpu", "RTX 4090", "--batch", "8")
+    sizes = [plan(*small, *more)["numbers"]["full_ft_vram_gib"] for more in ((), ("--checkpointing", "no"))]
+    assert sizes[0] < sizes[1]
+    texts = [r["text"] for r in plan(*usual, "--shard", "full", "--checkpointing", "yes")["reasons"]]
+    assert not any("checkpointing" in text or "divided" in text for text in texts if text.startswith("assumed"))
+
+
+def test_advice_where_it_does_not_fit() -> None:
+    text = run("--model", "Llama-3-8B", "--method", "full", "--gpu", "RTX 3090")[1]
+    told = [line.removeprefix("  advice    ") for line in text.splitlines() if line.startswith("  advice")]
+    assert [line.partition(":")[0] for line in told] == [
+        "Train adapters", "Keep the optimizer on the CPU", "full fine-tuning fits on 10x GeForce RTX 3090",
+    ]  # fmt: skip
 
 
 def test_choices_power_workers() -> None:
@@ -80,3 +103,16 @@ def test_why_and_what_if_follow(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["why", "planning_capacity", "--in", str(report), "--lang", "en"])
     assert done.exit_code == 0
     assert "full fine-tuning" in done.output
+
+
+def test_figures_of_the_probed_machine_serve_where_nobody_states_them(tmp_path: Path) -> None:
+    facts = tmp_path / "machine.yaml"
+    facts.write_text(
+        "facts:\n"
+        "  - gpu: {index: 0, name: NVIDIA GeForce RTX 4090}\n"
+        "  - cpu: {cores: 32, threads: 64, usable: 8}\n"
+        "  - power_supply: {index: 0, max_w: 600, present: true}\n"
+    )
+    found = plan("--facts", str(facts), "--model", "Llama-3.1-8B", "--method", "qlora")
+    assert found["numbers"]["num_workers"] <= 8
+    assert 200 < found["numbers"]["power_limit_w"] < 450  # a 4090 on 600 W has to be limited

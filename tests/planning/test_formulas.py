@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 from gpurules.knowledge import formulas
-from gpurules.knowledge.formulas import GIB, MIB, Shape
+from gpurules.knowledge.formulas import GIB, MIB, Shape, Widths
 from gpurules.knowledge.loader import load_knowledge
-from gpurules.reasoning.planning import Tables, tables
+from gpurules.reasoning.plantables import Tables, tables
 
 LLAMA_2_7B = Shape(6_738_000_000, 32, 4096, 32, 32, 128, 11008, 32000)
 LLAMA_3_8B = Shape(8_030_000_000, 32, 4096, 32, 8, 128, 14336, 128256)
+
+PURE16, AMP = Widths(2, 2), Widths(2, 4)
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +26,20 @@ def test_adamw_in_float32_takes_16_bytes_a_parameter() -> None:
 
 @pytest.mark.parametrize(
     ("precision", "optimizer", "low", "value", "high"),
-    [("mixed", "adamw", 16, 16, 18), ("fp32", "adamw", 16, 16, 16), ("mixed", "adamw8bit", 10, 10, 12.1)],
+    [
+        ("mixed", "adamw", 16, 18, 18),
+        ("fp32", "adamw", 16, 16, 16),
+        ("pure16", "adamw", 8, 8, 8),
+        ("mixed", "adamw8bit", 10, 12, 12.1),
+        ("pure16", "sgd", 6, 6, 6),
+    ],
 )
 def test_bytes_per_parameter(
     known: Tables, precision: str, optimizer: str, low: float, value: float, high: float
 ) -> None:
-    names = [f"weights_{precision}", f"gradients_{precision}", f"master_{precision}", f"optimizer_{optimizer}"]
-    sums = [sum(known.figure(name).of(end) for name in names) for end in ("low", "value", "high")]
+    parts = [known.figure(f"{part}_{precision}") for part in ("weights", "copies", "gradients")]
+    parts.append(known.special(f"optimizer_{optimizer}", precision))
+    sums = [sum(part.of(end) for part in parts) for end in ("low", "value", "high")]
     assert sums == pytest.approx([low, value, high])
 
 
@@ -60,20 +69,33 @@ def test_quantized_weights_keep_the_embeddings() -> None:
 
 
 def test_layer_activations_match_the_paper() -> None:
-    # a layer of GPT-3: 34 sbh + 5 as²b with dropout, 31 sbh + 4 as²b without (one byte for each mask and element)
+    # A layer of GPT-3: 34 sbh + 5 as²b with dropout, of which 2 sbh + 3 as²b are masks and what dropout kept; here the
+    # scores are the softmax's result in float32 and its copy in 16 bits instead of 2 as²b.
     gpt3 = Shape(0, 96, 12288, 96, 96, 128, 49152, 51200, gated=False)
-    tokens, plain = 2048, formulas.layer_activations(gpt3, 2048, 2048, 2, flash=False)
-    fused = formulas.layer_activations(gpt3, 2048, 2048, 2, flash=True)
-    assert fused == pytest.approx(32 * tokens * 12288, rel=0.1)
-    assert plain - fused == 4 * 96 * 2048 * 2048
+    plain = formulas.layer_activations(gpt3, 2048, 2048, PURE16, fused=False)
+    fused = formulas.layer_activations(gpt3, 2048, 2048, PURE16, fused=True)
+    assert fused == 32 * 2048 * 12288 + 4 * 2048 * 96
+    assert plain - fused == 6 * 96 * 2048 * 2048
+
+
+def test_autocast_keeps_the_stream_in_float32_and_copies_for_each_matrix() -> None:
+    layer = formulas.layer_activations(LLAMA_2_7B, 1, 1, AMP, fused=True)
+    pure = formulas.layer_activations(LLAMA_2_7B, 1, 1, PURE16, fused=True)
+    assert layer - pure == 2 * 4096 * 2 + (3 - 1 + 2 - 1) * 4096 * 2
 
 
 def test_checkpointing_keeps_the_input_of_each_layer() -> None:
-    whole = formulas.activations(LLAMA_2_7B, 2048, 2048, 2, checkpointing=False)
-    part = formulas.activations(LLAMA_2_7B, 2048, 2048, 2)
-    layer = formulas.layer_activations(LLAMA_2_7B, 2048, 2048, 2, flash=True)
-    assert whole == 32 * layer
-    assert part == 32 * 2048 * 4096 * 2 + layer
+    layer = formulas.layer_activations(LLAMA_2_7B, 2048, 2048, PURE16, fused=True)
+    kept = [formulas.kept_activations(LLAMA_2_7B, 2048, 2048, PURE16, checkpointing=c) for c in (False, True)]
+    assert kept == [32 * layer, 32 * 2048 * 4096 * 2]
+    wide = 2048 * 2 * 11008 * 2
+    again = [formulas.working_activations(LLAMA_2_7B, 2048, 2048, PURE16, checkpointing=c) for c in (False, True)]
+    assert again == [wide, layer + wide]
+
+
+def test_what_sharding_holds_whole() -> None:
+    embeddings = 2 * 32000 * 4096
+    assert formulas.gathered(LLAMA_2_7B, 2, 2) == ((6_738_000_000 - embeddings) / 16 + embeddings) * 2
 
 
 def test_sharding() -> None:

@@ -10,7 +10,7 @@ from gpurules.pipeline import Inputs
 
 CAPACITY, CHOICE, POWER = "planning_capacity", "planning_hardware_choice", "planning_power"
 QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("Can I fine-tune Llama-3-8B on one RTX 4090?", CAPACITY, "conditional", {"full_ft_vram_gib": (115, 145)}),
+    ("Can I fine-tune Llama-3-8B on one RTX 4090?", CAPACITY, "conditional", {"full_ft_vram_gib": (135, 160)}),
     ("Can I fine-tune Llama-2-7B on a single RTX 3090?", CAPACITY, "conditional", {"lora_vram_gib": (13, 20)}),
     ("Is one A100 80GB enough for full fine-tuning of Qwen2.5-7B?", CAPACITY, "conditional", {}),
     ("Can eight H100 80GB fully fine-tune Llama-3-8B? Full fine-tuning of all weights.", CAPACITY, "yes", {}),
@@ -55,6 +55,14 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("本地训练还是租云服务器", CHOICE, "conditional", {}),
     ("两张 4090 需要多大的电源", POWER, "conditional", {"gpu_power_sum_w": (900, 900)}),
     ("1000W 电源够两张 4090 用吗", POWER, "no", {}),
+    ("How many H100 for 70B full fine-tuning?", CAPACITY, "yes", {"cards_needed": (16, 24)}),
+    ("How many RTX 3090 do I need to run Llama-3-70B in 4-bit?", CAPACITY, "yes", {"cards_needed": (4, 4)}),
+    ("几张 4090 能全参微调 Llama-3 8B", CAPACITY, "yes", {"cards_needed": (8, 10)}),
+    ("需要多少张 A100 80GB 才能微调 Qwen2.5-72B", CAPACITY, "yes", {"cards_needed": (18, 24)}),
+    ("How many GT 1030 for full fine-tuning of Llama-3-70B?", CAPACITY, "no", {}),
+    ("单卡 4090 用 CPU offload 能全参微调 Llama-2-7B 吗", CAPACITY, "yes", {"cpu_ram_gib": (85, 105)}),
+    ("Can I train ResNet-50 with batch size 128 on an RTX 3060?", CAPACITY, "yes", {"full_ft_vram_gib": (6, 8)}),
+    ("Can I train ResNet-50 in fp32 with batch size 512 on an RTX 4090?", CAPACITY, "no", {}),
 ]
 NO_PLANS = [
     "Which torch do I need for an RTX 5090?",
@@ -129,3 +137,48 @@ def test_a_larger_batch_needs_more() -> None:
         assert plan is not None
         sizes.append(plan.numbers["lora_vram_gib"])
     assert sizes[0] < sizes[1]
+
+
+def test_a_number_of_cards_is_the_least_that_fits() -> None:
+    for question in ("How many RTX 4090 for full fine-tuning of Llama-3-8B?", "How many A10 to run Llama-3-70B?"):
+        report = pipeline.diagnose(Inputs(question=question))
+        assert report.plan is not None
+        (label,) = report.plan.choices
+        count = int(report.plan.numbers["cards_needed"])
+        assert label.startswith(f"{count}x ")
+        method = "full" if "full" in question else "inference"
+        fewer = count - 1 if method == "full" else count // 2
+        verdicts = [verdict_of(method, label.replace(f"{count}x", f"{n}x")) for n in (count, fewer)]
+        assert verdicts[0] == "yes"
+        assert verdicts[1] != "yes"
+
+
+def verdict_of(method: str, cards: str) -> str:
+    model = "Llama-3-8B" if method == "full" else "Llama-3-70B"
+    plan = pipeline.plan(Inputs(), {"model": model, "method": method}, [cards]).plan
+    assert plan is not None
+    return plan.verdict
+
+
+def test_tensor_parallelism_divides_the_heads() -> None:
+    for model, verdict, count in (("Falcon-40B", "yes", 8), ("Falcon-7B", "no", None)):  # 128 heads and 71
+        plan = pipeline.diagnose(Inputs(question=f"How many RTX 3060 to run {model} in 16 bit?")).plan
+        assert plan is not None
+        assert (plan.verdict, plan.numbers.get("cards_needed")) == (verdict, count)
+
+
+def test_what_a_bare_name_is_taken_for_is_said() -> None:
+    said = {}
+    for name in ("H100", "A100", "RTX 3060", "RTX 4060 Ti", "RTX 4090", "A100 80GB"):
+        plan = pipeline.plan(Inputs(lang="en"), {"model": "Llama-3-8B", "method": "qlora"}, [name]).plan
+        assert plan is not None
+        said[name] = [r.text for r in plan.reasons if "it exists with other memory sizes" in r.text]
+    more = "; it exists with other memory sizes too"
+    assert said == {
+        "H100": [f"assumed: H100 is H100 SXM5 80GB (80.0 GiB){more}"],
+        "A100": [f"assumed: A100 is A100 40GB (40.0 GiB){more}"],
+        "RTX 3060": [f"assumed: GeForce RTX 3060 is GeForce RTX 3060 12GB (12.0 GiB){more}"],
+        "RTX 4060 Ti": [f"assumed: GeForce RTX 4060 Ti is GeForce RTX 4060 Ti 8GB (8.0 GiB){more}"],
+        "RTX 4090": [],
+        "A100 80GB": [],
+    }

@@ -5,95 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from gpurules.cli import cli
-from gpurules.facts import Scalar
-from gpurules.probes.project import project_files, read_project
 
 NEEDS_TOML = pytest.mark.skipif(sys.version_info < (3, 11), reason="the standard library reads no TOML")
+INPUTS = Path(__file__).parent / "inputs"
 INDEX = "https://download.pytorch.org/whl"
-
-
-def said(files: dict[str, str], kind: str) -> list[dict[str, Scalar]]:
-    facts = read_project({name: text.encode() for name, text in files.items()}).facts
-    return [{k: v for k, v in fact.fields.items() if k != "file"} for fact in facts if fact.type == kind]
-
-
-# --- readers ---------------------------------------------------------------------------------------------------------
-
-
-def test_requirements() -> None:
-    text = """# pinned
---extra-index-url https://me:word@mirror.example.org/whl/cu124
--r other.txt
-torch==2.6
-Flash_Attn >= 2.5 ; sys_platform == "linux"  # fast
-uvicorn[standard] \\
-    ==0.30.1
-git+https://example.org/x.git
-torchvision==0.21.0+cu121
-"""
-    assert said({"requirements.txt": text}, "requirement") == [
-        {"package": "torch", "spec": "==2.6", "version": "2.6.0", "line": 4, "variant": "cu124"},
-        {"package": "flash-attn", "spec": ">= 2.5", "line": 5, "variant": "cu124"},
-        {"package": "uvicorn", "spec": "==0.30.1", "version": "0.30.1", "line": 6, "variant": "cu124"},
-        {"package": "torchvision", "spec": "==0.21.0+cu121", "version": "0.21.0", "line": 9, "variant": "cu121"},
-    ]
-    assert said({"requirements.txt": text}, "project_index") == [
-        {"url": "https://mirror.example.org/whl/cu124", "variant": "cu124"}
-    ]
-
-
-def test_no_index_is_the_default_one_and_several_are_none() -> None:
-    assert said({"requirements.txt": "torch==2.6.0"}, "requirement")[0]["default_index"] is True
-    two = f"-i {INDEX}/cu124\n--extra-index-url {INDEX}/cpu\ntorch==2.6.0\n"
-    assert said({"requirements.txt": two}, "requirement") == [
-        {"package": "torch", "spec": "==2.6.0", "version": "2.6.0", "line": 3}
-    ]
-
-
-@NEEDS_TOML
-def test_uv_sources() -> None:
-    text = f"""[project]
-dependencies = ["torch==2.8.0", "numpy"]
-[tool.uv.sources]
-torch = {{ index = "gpu" }}
-[[tool.uv.index]]
-name = "gpu"
-url = "{INDEX}/cu128"
-explicit = true
-"""
-    assert said({"pyproject.toml": text}, "requirement") == [
-        {"package": "torch", "spec": "==2.8.0", "version": "2.8.0", "line": 2, "variant": "cu128"},
-        {"package": "numpy", "line": 2},
-    ]
-    assert read_project({"pyproject.toml": b"[broken"}).unread == ("pyproject.toml",)
-
-
-def test_conda_environment() -> None:
-    text = f"dependencies:\n- python=3.11\n- pip:\n  - --index-url {INDEX}/cpu\n  - torch==2.6.0\n"
-    assert said({"environment.yml": text}, "requirement") == [
-        {"package": "torch", "spec": "==2.6.0", "version": "2.6.0", "line": 5, "variant": "cpu"}
-    ]
-
-
-def test_dockerfile() -> None:
-    text = f"""FROM --platform=linux/amd64 nvidia/cuda:12.8.1-cudnn-devel-ubuntu22.04 AS base
-FROM pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime
-FROM base
-RUN pip install -r requirements.txt && pip install torch==2.6.0 \\
-    --index-url {INDEX}/cu124 && echo done
-"""
-    assert said({"Dockerfile": text}, "base_image") == [
-        {"image": "nvidia/cuda:12.8.1-cudnn-devel-ubuntu22.04", "cuda": "12.8"},
-        {"image": "pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", "cuda": "12.4"},
-        {"image": "base"},
-    ]
-    assert said({"Dockerfile": text}, "requirement") == [
-        {"package": "torch", "spec": "==2.6.0", "version": "2.6.0", "line": 4, "variant": "cu124"}
-    ]
 
 
 COMPOSE = """services:
@@ -104,23 +24,6 @@ COMPOSE = """services:
   new: {build: ., gpus: all}
   db: {image: "postgres:16"}
 """
-
-
-def test_compose_services() -> None:
-    files = {"docker-compose.yml": COMPOSE, "Dockerfile": "FROM nvidia/cuda:12.8.1-base-ubuntu22.04\n"}
-    found = {fact["name"]: (fact["gpu"], fact["wants_gpu"]) for fact in said(files, "compose_service")}
-    assert found == {
-        "train": (True, True), "infer": (False, True), "cdi": (True, True), "old": (True, True), "new": (True, True),
-        "db": (False, False),
-    }  # fmt: skip
-    assert read_project({"compose.yaml": b"a: [b"}).unread == ("compose.yaml",)
-
-
-def test_only_known_files_of_the_folder_are_read(tmp_path: Path) -> None:
-    for name in ("requirements-dev.txt", "app.Dockerfile", "main.py", "notes.txt"):
-        (tmp_path / name).write_text("torch==2.6.0\n")
-    assert list(project_files(tmp_path)) == ["app.Dockerfile", "requirements-dev.txt"]
-    assert list(project_files(tmp_path / "notes.txt")) == ["notes.txt"]
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -145,11 +48,18 @@ def checked(tmp_path: Path, files: dict[str, str], gpu: str, driver: str, *optio
     return result.exit_code, [finding["cause"] for finding in report["findings"]], result.output
 
 
+ERRORS = (
+    "project_build_lacks_gpu", "project_build_missing", "project_needs_newer_driver", "project_pins_conflict",
+    "project_service_without_gpu", "project_extension_unfit",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("files", "gpu", "driver", "causes"),
     [
         ({"requirements.txt": "torch==2.6.0\n"}, "NVIDIA GeForce RTX 5090", "580.95.05", ["project_build_lacks_gpu"]),
-        ({"requirements.txt": f"-i {INDEX}/cu128\ntorch==2.8.0\n"}, "NVIDIA GeForce RTX 5090", "580.95.05", []),
+        ({"requirements.txt": f"-i {INDEX}/cu128\ntorch==2.8.0\n"}, "NVIDIA GeForce RTX 5090", "580.95.05",
+         ["none_project_fits"]),
         ({"requirements.txt": "torch==2.6.0+cu117\n"}, "Tesla T4", "580.95.05", ["project_build_missing"]),
         (
             {"requirements.txt": f"-i {INDEX}/cu130\ntorch==2.11.0\n"},
@@ -162,17 +72,45 @@ def checked(tmp_path: Path, files: dict[str, str], gpu: str, driver: str, *optio
         ({"compose.yaml": COMPOSE}, "Tesla T4", "580.95.05", ["project_service_without_gpu"]),
         ({"requirements.txt": "torch==2.6.0\ntorchvision==0.16.0\n"}, "Tesla T4", "580.95.05",
          ["project_pins_conflict"]),
-        ({"requirements.txt": "numpy\n"}, "Tesla T4", "580.95.05", []),
+        ({"requirements.txt": "numpy\n"}, "Tesla T4", "580.95.05", ["none_project_fits"]),
+        ({"Dockerfile": "FROM nvcr.io/nvidia/pytorch:25.10-py3\n"}, "Tesla T4", "535.104.05",
+         ["project_needs_newer_driver"]),
+        ({"Dockerfile": "FROM pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime\n", "requirements.txt": "torch==2.7.1\n"},
+         "Tesla T4", "580.95.05", ["project_files_disagree"]),
+        ({"environment.yml": "dependencies: [pytorch=2.5.1, pytorch-cuda=12.4]\n"}, "NVIDIA GeForce RTX 5090",
+         "580.95.05", ["project_build_lacks_gpu"]),
+        ({"environment.yml": "dependencies: [pytorch, cpuonly]\n"}, "Tesla T4", "580.95.05",
+         ["project_asks_for_cpu_build"]),
+        ({"environment.yml": "dependencies: [pytorch=2.7.0, pytorch-cuda=12.4]\n"}, "Tesla T4", "580.95.05",
+         ["project_build_missing"]),
+        ({"requirements.txt": "torch>=2.7\ntorchvision==0.21.0\n"}, "Tesla T4", "580.95.05",
+         ["project_pins_conflict"]),
+        ({"requirements.txt": f"torch==2.6.0\n--extra-index-url {INDEX}/cpu\n"}, "Tesla T4", "580.95.05",
+         ["project_asks_for_cpu_build"]),
+        ({"requirements.txt": "flash-attn==2.8.3\n"}, "Tesla T4", "580.95.05", ["project_extension_unfit"]),
+        ({"requirements.txt": "flash-attn==2.8.3\n"}, "NVIDIA L4", "580.95.05", ["none_project_fits"]),
     ],
 )  # fmt: skip
 def test_causes(tmp_path: Path, files: dict[str, str], gpu: str, driver: str, causes: list[str]) -> None:
     status, found, _ = checked(tmp_path, files, gpu, driver)
-    assert (found, status) == (causes, int(bool(causes)))
+    assert found == causes
+    assert status == int(causes[0] in ERRORS)
+
+
+def test_every_package_of_another_torch_is_named_with_the_release_that_belongs(tmp_path: Path) -> None:
+    pins = "torch==2.6.0\nxformers==0.0.30\nvllm==0.9.1\nbitsandbytes==0.50.0\ngptqmodel==7.0.0\n"
+    _, causes, output = checked(tmp_path, {"requirements.txt": pins}, "NVIDIA L4", "580.95.05")
+    assert causes == ["project_pins_conflict"]
+    assert json.loads(output)["fixes"][0]["packages"] == {
+        "xformers": "==0.0.29.post3",
+        "vllm": "==0.8.5",
+        "gptqmodel": "==2.2.0",
+    }
 
 
 def test_in_chinese_with_the_place(tmp_path: Path) -> None:
     _, _, output = checked(tmp_path, {"requirements.txt": "torch==2.6.0\n"}, "RTX 5090", "580.95.05", "--lang", "zh")
-    assert "requirements.txt 要求 2.6.0+cu124@linux-x86_64" in output
+    assert "requirements.txt 要求 torch 2.6.0+cu124，它只含" in output
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
@@ -180,3 +118,100 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["check", str(tmp_path), "--no-probe"])
     assert result.exit_code != 0
     assert "no project file" in str(result.output) + str(result.exception)
+
+
+# --- whole projects, as their owner sees them -----------------------------------------------------------------------
+
+NEW = """gpus: rtx 5090
+driver: 580.95.05
+os: Ubuntu 24.04 (x86_64)
+python: 3.12
+"""
+OLD = """gpus: 2x rtx 3090
+driver: 535.183.01
+os: Ubuntu 22.04 (x86_64)
+python: 3.11
+"""
+
+
+def report_of(tmp_path: Path, name: str, machine: str, *options: str) -> dict[str, Any]:
+    facts = tmp_path / "machine.yaml"
+    facts.write_text(machine)
+    result = CliRunner().invoke(cli, ["check", str(INPUTS / name), "--facts", str(facts), "--json", *options])
+    report: dict[str, Any] = json.loads(result.output)
+    return report
+
+
+@NEEDS_TOML
+@pytest.mark.parametrize(
+    ("name", "machine", "causes", "steps"),
+    [
+        ("fine-tuning", NEW, ["project_build_lacks_gpu"], [
+            "constraints.txt, line 1: replace `torch==2.5.1` by `torch==2.15.0+cu132`",
+            "constraints.txt: take torch from the index https://download.pytorch.org/whl/cu132 (in a requirements file "
+            "the line `--extra-index-url https://download.pytorch.org/whl/cu132`)"]),
+        ("fine-tuning", OLD, ["none_project_fits"], []),
+        ("image-generation", NEW, ["project_build_lacks_gpu"], [
+            "requirements.txt, line 2: replace `torch` by `torch==2.15.0+cu132`",
+            "requirements.txt, line 1: replace `https://download.pytorch.org/whl/cu121` by "
+            "`https://download.pytorch.org/whl/cu132`"]),
+        ("image-generation", OLD, ["none_project_fits"], []),
+        ("conda", OLD, ["project_conda_may_pick_cpu"], [
+            "environment.yml, line 7: replace `pytorch=2.6` by `pytorch-gpu` (keep the version) and list the channel "
+            "conda-forge; where the file is solved without a driver, set CONDA_OVERRIDE_CUDA to the driver's CUDA"]),
+        ("uv", NEW, ["project_build_lacks_gpu"], [
+            "pyproject.toml, line 5: replace `torch>=2.6` by `torch==2.7.1+cu128`",
+            "pyproject.toml, line 14: replace `https://download.pytorch.org/whl/cu126` by "
+            "`https://download.pytorch.org/whl/cu128`",
+            "Then lock anew (uv lock, or poetry lock): uv.lock, line 22, holds `torch 2.7.1+cu126`"]),
+        ("uv", OLD, ["none_project_fits"], []),
+        ("docker", NEW, ["project_build_lacks_gpu", "project_image_lacks_gpu", "project_service_without_gpu",
+                         "project_files_disagree"], [
+            "requirements.txt, line 1: replace `torch==2.6.0` by `torch==2.15.0+cu132`",
+            "requirements.txt: take torch from the index https://download.pytorch.org/whl/cu132 (in a requirements "
+            "file the line `--extra-index-url https://download.pytorch.org/whl/cu132`)"]),
+        ("docker", OLD, ["project_service_without_gpu", "project_files_disagree"], [
+            "docker-compose.yml, service api (line 2): add `deploy: {resources: {reservations: {devices: [{driver: "
+            "nvidia, count: all, capabilities: [gpu]}]}}}`"]),
+        ("poetry", OLD, ["project_pins_conflict"], [
+            "pyproject.toml, line 8: ask for torchvision 0.21.0 in place of `torchvision = {version = \"0.20.1\", "
+            "source = \"pytorch-gpu\"}`"]),
+    ],
+)  # fmt: skip
+def test_projects(tmp_path: Path, name: str, machine: str, causes: list[str], steps: list[str]) -> None:
+    report = report_of(tmp_path, name, machine)
+    assert [finding["cause"] for finding in report["findings"]] == causes
+    first = [step["text"] for fix in report["fixes"][:1] for step in fix["steps"]]
+    assert first == steps
+    assert not any(item["id"] == "torch" for item in report["not_checked"])
+
+
+def test_fits_in_words(tmp_path: Path) -> None:
+    report = report_of(tmp_path, "image-generation", OLD)
+    assert report["verdict"] == "ok"
+    assert report["summary"] == "torch 2.5.1+cu121, which requirements.txt asks for, works on this machine."
+    assert report["notes"][-1] == "Not looked at: what other packages bring, and the program itself"
+    assert report_of(tmp_path, "image-generation", OLD, "--lang", "zh")["summary"] == (
+        "requirements.txt 要求的 torch 2.5.1+cu121 可在此机器上运行。"
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "summary", "questions"),
+    [
+        ("os: Ubuntu 24.04 (x86_64)\n", "The files were read; to judge them, the GPU and the driver must be known.",
+         ["nvidia_smi", "python_version"]),
+        ("gpus: rtx 4090\nos: Ubuntu 24.04 (x86_64)\npython: 3.12\n",
+         "The files were read; to judge them, the driver must be known.", ["nvidia_smi"]),
+    ],
+)  # fmt: skip
+def test_what_is_missing_to_judge(tmp_path: Path, machine: str, summary: str, questions: list[str]) -> None:
+    report = report_of(tmp_path, "image-generation", machine)
+    assert (report["verdict"], report["summary"]) == ("unknown", summary)
+    assert [question["id"] for question in report["questions"]] == questions
+
+
+def test_what_is_installed_here_says_nothing_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "installed.txt").write_text("PyTorch version: 1.13.1+cpu\nIs CUDA available: False\n")
+    report = report_of(tmp_path, "image-generation", OLD, "--report", str(tmp_path / "installed.txt"))
+    assert [finding["cause"] for finding in report["findings"]] == ["none_project_fits"]

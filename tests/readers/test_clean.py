@@ -91,7 +91,7 @@ def test_bus_ids_are_no_labels() -> None:
 
 @pytest.mark.parametrize("data", [b"\x7fELF\x02\x01", b"PK\x03\x04rest", bytes(range(256)) * 40, b"\x00" * 999])
 def test_binary_is_refused(data: bytes) -> None:
-    assert clean(data) == Cleaned((), False, "binary data")
+    assert clean(data) == Cleaned((), False, "binary")
 
 
 def test_empty() -> None:

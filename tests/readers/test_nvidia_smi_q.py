@@ -134,6 +134,9 @@ def test_whole_output():
         "utilization_pct": 98,
         "ecc": "enabled",
         "ecc_uncorrected": 3,
+        "ecc_corrected": 4,
+        "bar1_mib": 32768,
+        "bar1_used_mib": 2,
         "temperature_c": 55,
         "power_w": 70,
         "power_limit_w": 72,
@@ -201,3 +204,77 @@ def test_xml():
 )
 def test_fragments_without_a_head_say_nothing(text):
     assert facts_of(read, text) == []
+
+
+STATES = """
+==============NVSMI LOG==============
+
+Driver Version                            : 580.95.05
+Attached GPUs                             : 1
+GPU 00000000:18:00.0
+    Product Name                          : NVIDIA H100 80GB HBM3
+    GPU Reset Status
+        Reset Required                    : Yes
+        Drain and Reset Recommended       : No
+    PCI
+        Replays Since Reset               : 12
+    Performance State                     : P0
+    Compute Mode                          : Exclusive_Process
+    Retired Pages
+        Pending Page Blacklist            : N/A
+    Remapped Rows
+        Correctable Error                 : 1
+        Uncorrectable Error               : 2
+        Pending                           : Yes
+        Remapping Failure Occurred        : No
+    Temperature
+        GPU Slowdown Temp                 : 87 C
+    GPU Power Readings
+        Average Power Draw                : 301.50 W
+        Current Power Limit               : 500.00 W
+        Default Power Limit               : 700.00 W
+        Min Power Limit                   : 200.00 W
+        Max Power Limit                   : 700.00 W
+    Clocks
+        Graphics                          : 1410 MHz
+        SM                                : 1410 MHz
+    Max Clocks
+        Graphics                          : 1980 MHz
+    Max Customer Boost Clocks
+        Graphics                          : 1995 MHz
+    Fabric
+        State                             : In Progress
+        Status                            : N/A
+"""
+
+
+def test_states_that_call_for_a_reset_or_hold_back():
+    (gpu,) = fields_of(facts_of(read, STATES), "gpu")
+    assert gpu == {
+        "index": 0,
+        "bus_id": "00000000:18:00.0",
+        "vendor": "nvidia",
+        "name": "NVIDIA H100 80GB HBM3",
+        "reset_required": True,
+        "pcie_replays": 12,
+        "performance_state": 0,
+        "compute_mode": "exclusive_process",
+        "remapped_rows": 3,
+        "remap_pending": True,
+        "remap_failed": False,
+        "temperature_slowdown_c": 87,
+        "power_w": 301,
+        "power_limit_w": 500,
+        "power_default_w": 700,
+        "power_min_w": 200,
+        "power_max_w": 700,
+        "clock_mhz": 1410,
+        "clock_max_mhz": 1980,
+        "fabric": "in_progress",
+    }
+
+
+def test_a_word_that_is_no_known_state():
+    text = STATES.replace("Exclusive_Process", "Whatever").replace("In Progress", "\u8fdb\u884c\u4e2d")
+    (gpu,) = fields_of(facts_of(read, text), "gpu")
+    assert {"compute_mode", "fabric"} & set(gpu) == set()

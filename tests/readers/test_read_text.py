@@ -66,5 +66,5 @@ def test_nothing_recognised() -> None:
 
 
 def test_refused_and_truncated() -> None:
-    assert read_text(b"\x7fELF" + bytes(99), "x", SIGNATURES) == Reading((), (), False, "binary data")
+    assert read_text(b"\x7fELF" + bytes(99), "x", SIGNATURES) == Reading((), (), False, "binary")
     assert read_text("y" * 30_000, "x", SIGNATURES) == Reading((), (), True)

@@ -116,3 +116,41 @@ def test_every_derivation_ends_in_facts_with_a_place() -> None:
     for finding in made.findings:
         assert finding.evidence
         assert all(e in derived for e in finding.evidence)
+
+
+def package(name: str, version: str) -> tuple[str, dict[str, Scalar]]:
+    return "package", {"name": name, "version": version, "manager": "pip"}
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "cause", "action", "packages"),
+    [
+        ("xformers", "0.0.30", "extension_abi_mismatch", "align_extension_with_torch", {"xformers": "==0.0.29.post3"}),
+        ("vllm", "0.9.1", "extension_abi_mismatch", "align_extension_with_torch", {"vllm": "==0.8.5"}),
+        ("bitsandbytes", "0.50.1", None, None, None),
+        ("gptqmodel", "7.0.0", "torch_companion_mismatch", "align_extension_with_torch", {"gptqmodel": "==2.2.0"}),
+        (
+            *("flash-attn", "2.7.4+cu12torch2.4cxx11abiFALSE", "extension_abi_mismatch"),
+            *("use_prebuilt_wheel", {"flash-attn": "==2.8.3.post1"}),
+        ),
+    ],
+)
+def test_an_add_on_package_of_another_torch_is_cured_by_the_release_that_belongs(
+    name: str, version: str, cause: str | None, action: str | None, packages: dict[str, str] | None
+) -> None:
+    made = report(LINUX, gpu("NVIDIA A100-SXM4-80GB"), ("torch", {"version": "2.6.0+cu124"}), package(name, version))
+    faults = [f.cause for f in made.findings if f.severity != "info"]
+    assert faults == ([cause] if cause else [])
+    if cause:
+        best = made.fixes[0]
+        assert (best.action, best.packages, best.verified) == (action, packages, "simulated")
+
+
+def test_a_package_that_the_gpu_is_too_old_for_is_not_updated_but_done_without() -> None:
+    made = report(
+        LINUX,
+        gpu("Tesla T4"),
+        ("torch", {"version": "2.6.0+cu124"}),
+        package("flash-attn", "2.7.4+cu12torch2.4cxx11abiFALSE"),
+    )
+    assert {f.action for f in made.fixes if f.kind == "cure"} == {"use_alternative_package"}

@@ -101,7 +101,7 @@ def one_problem() -> Report:
             ),
         ],
         derivations=[Derivation(fact="f1", rule="torch-build-lacks-kernels", premises=["o1", "o2"])],
-        sources=[Source(url=GUIDE, title="Binary compatibility", retrieved="2026-11-30")],
+        sources=[Source(url=GUIDE, title="Binary compatibility", retrieved="2026-11-30", kind="vendor")],
         recognised=[Recognised(source="issue.txt", layouts=["collect_env", "traceback"], facts=41)],
         passed=[Passed(rule="driver-too-old", text="driver 570.124 serves CUDA 12.4")],
     )

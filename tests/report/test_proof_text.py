@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from gpurules.report.layout import Look, display_width
-from gpurules.report.model import ProofNode
+from gpurules.report.model import Lang, ProofNode, Source
 from gpurules.report.proof_text import render_proofs
 
 GUIDE = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/"
@@ -40,6 +40,26 @@ Sources:
   [1] https://docs.nvidia.com/cuda/cuda-c-programming-guide/
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "lang", "line"),
+    [
+        ({"kind": "vendor", "retrieved": "2026-11-30"}, "en", f"  [1] {GUIDE} (official docs, 2026-11-30)"),
+        ({"kind": "vendor", "retrieved": "2026-11-30"}, "zh", f"  [1] {GUIDE}（官方文档，2026-11-30）"),
+        ({"kind": "source_code", "retrieved": "2026-11-30"}, "en", f"  [1] {GUIDE} (source code, 2026-11-30)"),
+        (
+            {"kind": "report", "retrieved": "2026-11-30", "opened": False},
+            "en",
+            f"  [1] {GUIDE} (public report, named, not opened)",
+        ),
+        ({"retrieved": "2026-11-30"}, "en", f"  [1] {GUIDE} (2026-11-30)"),
+        ({"kind": "of another version"}, "en", f"  [1] {GUIDE}"),
+    ],
+)
+def test_a_source_says_what_it_is_and_when_it_was_opened(said: dict[str, object], lang: Lang, line: str) -> None:
+    page = Source.model_validate({"url": GUIDE, "title": "Guide", **said})
+    assert render_proofs([PROOF], lang=lang, pages={GUIDE: page}).splitlines()[-1] == line
 
 
 def test_a_proof_in_ascii_and_chinese() -> None:

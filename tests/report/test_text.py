@@ -332,6 +332,7 @@ Passed:
 
 Sources:
   - Binary compatibility https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+    (official docs, 2026-11-30)
 """
     )
 

@@ -100,6 +100,30 @@ def test_a_check_that_passes_against_the_rules_refutes_them(tmp_path: Path, stub
     assert read["checks"][0]["measured"] == {"name": "card", "total_mib": 1024}
 
 
+def test_more_memory_than_expected_is_a_finding(tmp_path: Path, stub: Stub) -> None:
+    line = '{"state": "passed", "measured": {"peak_mib": 9000}}'
+    said = f"if 'kernel' in sys.argv[1]:\n    print('{line}', flush=True)\n    os._exit(0)\n"
+    done = gpurules(
+        tmp_path,
+        stub(said + PASSING),
+        "validate",
+        "--device",
+        "cpu",
+        "--only",
+        "available",
+        "--only",
+        "kernel",
+        "--json",
+    )
+    read = document(done)
+    assert (done.returncode, read["verdict"]) == (1, "disagrees")
+    assert [(row["check"], row.get("predicted_mib"), row["agrees"]) for row in read["checks"]] == [
+        ("available", None, True),
+        ("kernel", 257, False),
+    ]
+    assert [(f["cause"], f["rule"]) for f in read["findings"]] == [("prediction_refuted", "check-takes-more-memory")]
+
+
 def test_progress_is_told_on_stderr_where_it_is_wanted(tmp_path: Path, stub: Stub) -> None:
     done = gpurules(tmp_path, stub(PASSING), "validate", "--device", "cpu", "--only", "available", "-v")
     first, second = done.stderr.splitlines()
