@@ -81,8 +81,8 @@ class _Checks:
             self.rule(unit)
         for unit in self.sources.fixes.values():
             self.fix(unit)
-        for unit in self.sources.symptoms.values():
-            self.symptom(unit)
+        for name, unit in self.sources.symptoms.items():
+            self.symptom(name, unit)
         self.causes()
         self.questions()
         self.words()
@@ -262,12 +262,13 @@ class _Checks:
                 if name not in served:
                     unit.fault(self.problems, "", Message("fault.no_fix"))
 
-    def symptom(self, unit: Unit) -> None:
+    def symptom(self, name: str, unit: Unit) -> None:
         self.text(unit, "title", unit.data["title"], ())
         for key, type_name in (("errors", "error"), ("statements", "statement")):
             for index, kind in enumerate(unit.data[key]):
                 self.named(unit, f"{key}[{index}]", type_name, kind, self.kinds[type_name])
-        if not unit.data["errors"] and not unit.data["statements"] and not unit.data["nvml"]:
+        raised = {c.fields["kind"] for rule in self.ir for c in rule.conclusions if c.type == "symptom"}
+        if name not in raised:
             unit.fault(self.problems, "", Message("fault.symptom"))
         for cause in unit.data["causes"]:
             self.named(unit, f"causes.{cause}", "cause", cause, self.sources.causes)

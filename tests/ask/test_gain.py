@@ -7,7 +7,8 @@ import math
 import pytest
 from gpurules.facts import Fact, Provenance
 from gpurules.knowledge.loader import Knowledge
-from gpurules.reasoning.gain import MIN_GAIN, State, best, decided, entropy, facts_of
+from gpurules.reasoning.gain import MIN_GAIN, State, best, entropy, facts_of
+from gpurules.reasoning.gaps import decided
 from gpurules.reasoning.session import Session
 
 HERE = (Provenance("user", "test"),)

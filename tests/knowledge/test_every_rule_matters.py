@@ -12,13 +12,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from gpurules.engine.memory import WorkingMemory
 from gpurules.facts import Fact, Scalar
+from gpurules.gathering import gather
 from gpurules.knowledge.loader import Knowledge, load_knowledge
-from gpurules.pipeline import Inputs, gather
+from gpurules.pipeline import Inputs
 from gpurules.reasoning.diagnosis import Diagnosis
 from gpurules.reasoning.examples import example_facts, run_examples
 from gpurules.reasoning.selection import Selection
@@ -28,6 +31,7 @@ from .. import judging
 from ..planning.test_questions import QUESTIONS
 from ..test_machines import MACHINES, VERDICTS
 
+AWAITED = Path(__file__).parent / "awaited_rules.yaml"
 KNOWLEDGE = load_knowledge()
 
 
@@ -66,11 +70,19 @@ def of_inputs(name: str, inputs: Inputs, judge: Callable[[dict[str, Any]], bool]
     return Outcome(name, partial(reported, gather(inputs, KNOWLEDGE).facts, judge))
 
 
+def met(report: dict[str, Any], expect: dict[str, Any]) -> bool:
+    return not judging.faults(report, expect)
+
+
+def quiet(report: dict[str, Any], verdict: str) -> bool:
+    return report["verdict"] == verdict and not report["fixes"]
+
+
 def cases() -> Iterator[Outcome]:
     for path in judging.CASES:
         loaded = judging.case(path)
         expect = loaded["expect"]
-        yield of_inputs(path.name, judging.inputs(loaded["input"]), lambda r, e=expect: not judging.faults(r, e))
+        yield of_inputs(path.name, judging.inputs(loaded["input"]), partial(met, expect=expect))
         if "recommend" in expect:
             facts = gather(judging.inputs(loaded["input"]), KNOWLEDGE).facts
             yield Outcome(f"{path.name}: recommend", partial(recommended, facts, expect["recommend"]))
@@ -79,7 +91,7 @@ def cases() -> Iterator[Outcome]:
 def machines() -> Iterator[Outcome]:
     for name, verdict in VERDICTS.items():
         inputs = Inputs(reports=[(name, (MACHINES / f"{name}.txt").read_bytes())])
-        yield of_inputs(name, inputs, lambda r, v=verdict: r["verdict"] == v and not r["fixes"])
+        yield of_inputs(name, inputs, partial(quiet, verdict=verdict))
 
 
 def planned(report: dict[str, Any], cause: str, verdict: str, numbers: dict[str, tuple[float, float]]) -> bool:
@@ -156,14 +168,24 @@ ELSEWHERE: dict[str, Callable[[Knowledge], bool]] = {"build-may-run-by-ptx-linux
 AREAS = sorted({data["area"] for data in KNOWLEDGE.rules.values()})
 
 
+def awaited() -> frozenset[str]:
+    """Rules that came without an outcome in which they matter; one is taken from the list when it has one."""
+    return frozenset(yaml.safe_load(AWAITED.read_text(encoding="utf-8")))
+
+
+def test_each_rule_fires_in_the_outcome_of_others() -> None:
+    assert [rule for rule, outcomes in resting_on().items() if not outcomes and rule not in awaited()] == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("area", AREAS)
 def test_without_a_rule_some_outcome_changes(area: str) -> None:
     rules = [rule for rule, data in KNOWLEDGE.rules.items() if data["area"] == area]
-    assert [rule for rule in rules if changed(rule) is None and rule not in ELSEWHERE] == []
+    unchanged = {rule for rule in rules if changed(rule) is None}
+    assert unchanged == (awaited() | ELSEWHERE.keys()).intersection(rules)
 
 
 @pytest.mark.parametrize("rule", ELSEWHERE)
 def test_others_matter_elsewhere(rule: str) -> None:
-    assert changed(rule) is None
     assert ELSEWHERE[rule](KNOWLEDGE)
     assert not ELSEWHERE[rule](without(rule))
