@@ -57,6 +57,7 @@ FAMILIES = (
     "shape.",
     "source.",
     "validate.check.",
+    "value.",
     "validate.state.",
     "validate.verdict.",
     "verdict.",
