@@ -93,7 +93,7 @@ def target_of(report: Report) -> Target:
     for fact in report.facts:
         if fact.type != "python" or not any(p.kind == "probe" for p in fact.provenance):
             continue
-        path = str(fact.fields.get("executable", ""))
+        path = os.path.expanduser(str(fact.fields.get("executable", "")))
         if not os.path.isabs(path) or not os.path.isfile(path):
             raise NotHere(Message("here.no_interpreter", path=path))
         target = Target(path)

@@ -7,6 +7,8 @@ phrases or aliases (readers and knowledge), rules, rendering.
 from __future__ import annotations
 
 import functools
+import os
+import platform
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,6 +43,8 @@ _PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
 _INSTALLED = ("torch", "package", "arch_list", "torch_target", "python_environment", "vllm")
 _INSTALLED_DOMAINS = ("torch", "packages", "arch_list", "python_environments")
 _TARGET = (("os", "family", "system"), ("os", "machine", "machine"), ("python", "version", "python"))
+# How much of a text is looked through for the names of its people and machines.
+_MAX_NAMES_IN = 1 << 18
 # Threads that come first together wait for one of them to load and compile what all will share.
 _LOADING = threading.Lock()
 
@@ -124,7 +128,25 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
         )
     if inputs.max_facts is not None and len(facts) > inputs.max_facts:
         raise InputTooLarge("input.too_many_facts", n=len(facts), limit=inputs.max_facts)
-    return Gathered(tuple(facts), tuple(recognised))
+    return _without_private(inputs, facts, recognised)
+
+
+def _without_private(inputs: Inputs, facts: Sequence[Fact], recognised: Sequence[Recognised]) -> Gathered:
+    """What was gathered without names, addresses, serials and secrets, before anything is concluded or shown."""
+    from .probes.redact import redact_input
+
+    texts = [text for seen in recognised for text in (seen.source, *(seen.not_understood or ()))]
+    raw = [data[:_MAX_NAMES_IN].decode("utf-8", "replace") for _, data in (*inputs.reports, *inputs.facts)]
+    host = platform.node() if inputs.probe else ""
+    clean, said = redact_input(facts, texts, [*raw, inputs.question or ""], os.path.expanduser("~"), host)
+    left = iter(said)
+    shown = []
+    for seen in recognised:
+        changes: dict[str, Any] = {"source": next(left)}
+        if seen.not_understood:
+            changes["not_understood"] = tuple(next(left) for _ in seen.not_understood)
+        shown.append(seen.model_copy(update=changes))
+    return Gathered(tuple(clean), tuple(shown))
 
 
 def _known(knowledge: Knowledge, fact: Fact) -> Fact:

@@ -100,9 +100,10 @@ def plan(inputs: Inputs, wishes: Mapping[str, object], cards: Sequence[str]) -> 
 
 def _with_unread(report: Report, question: str, knowledge: Knowledge) -> Report:
     """The report of a planning question with the names in it that no catalog has."""
+    from .probes.redact import redact_text
     from .reasoning.plannames import not_understood
 
-    left = tuple(not_understood(question, knowledge))
+    left = tuple(redact_text(name) for name in not_understood(question, knowledge))
     if not left:
         return report
     unread = Recognised(source="question", not_understood=left)

@@ -6,6 +6,7 @@ May live here: the order of these steps and the choice of the device. Must not: 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -53,7 +54,8 @@ def validated(
 ) -> tuple[list[Fact], list[Outcome]]:
     """The facts that the checks give, and their outcomes; facts: of the machine and the interpreter that has torch."""
     python = next((str(f.fields["executable"]) for f in facts if f.type == "python" and "executable" in f.fields), "")
-    outcomes = run_checks(checks, device, python or sys.executable, budget, progress=progress)
+    interpreter = os.path.expanduser(python) or sys.executable
+    outcomes = run_checks(checks, device, interpreter, budget, progress=progress)
     return [*planned(checks, device), *(outcome.fact() for outcome in outcomes)], outcomes
 
 

@@ -29,7 +29,7 @@ _FLAGS = re.IGNORECASE | re.ASCII
 _LINES = ("RTX", "GTX", "RX")
 _BARE_MODEL = re.compile(
     r"(?P<before>\A|[^\w.\-+])(?P<line>(?:[rg]tx|rx|geforce|radeon|quadro|tesla|titan|pro|arc)\s+)?"
-    r"(?P<model>[1-9]\d{3}(?:\s?(?:ti|super|xtx|xt))*)s?\b",
+    r"(?P<model>[1-9]\d{3}(?:\s?(?:ti|super|xtx|xt|d\b))*)s?\b",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -169,7 +169,7 @@ def pattern_fault(pattern: str) -> Message | None:
 
 def _said(kind: str, match: re.Match[str]) -> Said:
     named = match.groupdict()
-    number = named.get("number")
+    number = (named.get("number") or "").replace(",", "").replace("，", "")  # 10,000
     detail = named.get("detail") or match.group(0)
     return Said(kind, " ".join(detail.split())[:MAX_DETAIL], int(number) if number and len(number) < 16 else None)
 

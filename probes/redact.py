@@ -2,8 +2,9 @@
 
 May live here: what is private and its placeholder. Must not: reading or judging facts.
 
-Placeholders are the same for the same input: <user>, <host>, <ip>, <mac>, <email>, <secret>, <credentials>, and
-numbered <uuid-1> and <serial-1>, because which GPU is which must stay visible. Redacting twice changes nothing.
+Placeholders are the same for the same input: <user>, <host>, <ip>, <mac>, <email>, <ssid>, <container>, <secret>,
+<credentials>, and numbered <uuid-1> and <serial-1>, because which GPU is which must stay visible. Redacting twice
+changes nothing.
 Loopback and wildcard addresses stay: they name nobody and matter in a diagnosis.
 """
 
@@ -17,7 +18,7 @@ from typing import Any
 
 from ..facts import Fact, Scalar
 
-__all__ = ["redact", "redact_text", "redact_values"]
+__all__ = ["redact", "redact_input", "redact_text", "redact_values"]
 
 _Found = re.Match[str]
 
@@ -45,17 +46,22 @@ _PROMPT = re.compile(
     r"(?m)^(?P<before>\s{0,8}(?:\([^()\n]{1,40}\)\s?){0,3}\[?)(?P<user>[A-Za-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w.-]{0,62})"
     r"(?P<after>[: \]~])"
 )
+# A prompt or a remote path in the middle of a line: alice@node17:~/x.
+_REMOTE = re.compile(r"\b(?P<user>[A-Za-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w.-]{0,62})(?P<after>:[~/])")
 _SYSLOG = re.compile(
     r"(?m)^(?P<time>\s{0,4}(?:[A-Z][a-z]{2} [ 0-9][0-9] |\d{4}-\d\d-\d\dT)[ 0-9][0-9]:\d\d:\d\d[0-9.+:Z-]{0,16} )"
     r"(?P<host>[A-Za-z0-9][\w.-]{0,62}) (?P<after>[\w./-]{1,40}(?:\[\d{1,8}\])?:)"
 )
 _NCCL = re.compile(
-    r"(?m)(?P<before>^|[\s>])(?P<host>[A-Za-z][\w.-]{0,62})(?P<after>:\d{1,8}:\d{1,8} \[\d{1,3}\] NCCL )"
+    r"(?m)(?P<before>^|[\s>\"'(])(?P<host>[A-Za-z][\w.-]{0,62})(?P<after>:\d{1,8}:\d{1,8} \[\d{1,3}\] NCCL )"
 )
 _PRIVATE_NAME = re.compile(
     r"\b(?:(?:[A-Za-z0-9-]{1,63}\.){1,5}(?:local|internal|lan|corp|intra|intranet|home\.arpa)"
     r"|ip-\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3})\b"
 )
+_SSID = re.compile(r"(?i)(?P<name>\be?ssid[\"']?\s{0,3}[:=]\s{0,3}[\"']?)(?P<value>[^\"'\s,;]{1,64})")
+# Digests of images are public, ids of containers are not.
+_CONTAINER = re.compile(r"(?P<digest>sha256:)?\b[0-9a-f]{64}\b|\b(?P<parent>docker[-/])[0-9a-f]{12}\b")
 _IPV4 = re.compile(r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b")
 _IPV6 = re.compile(r"[0-9A-Fa-f:]{2,39}(?:%[\w.-]{1,16})?")
 # Four numbers after these are a version: `nvidia-curand-cu12  10.3.5.147`, `cudnn: 9.1.0.70`.
@@ -73,6 +79,8 @@ _TECHNICAL = frozenset(
     {"amd", "conda", "cuda", "debian", "docker", "gpu", "jetson", "kernel", "linux", "localhost", "nvidia", "python",
      "pytorch", "rocm", "server", "torch", "windows", "workstation"}
 )  # fmt: skip
+# Not / and the like.
+_SHORTEST_HOME = 4
 _HOST_VARIABLES = frozenset({"MASTER_ADDR", "HOSTNAME", "HOST", "COMPUTERNAME"})
 
 
@@ -84,6 +92,41 @@ def redact(facts: Iterable[Fact]) -> list[Fact]:
         for text in _texts(fact):
             redactor.learn(text)
     return [_redacted(fact, redactor) for fact in given]
+
+
+def redact_input(
+    facts: Iterable[Fact], texts: Iterable[str], raw: Iterable[str], home: str, host: str
+) -> tuple[list[Fact], list[str]]:
+    """Facts and further texts of one input without private things.
+
+    raw: what they were read from; names that stand there are known everywhere. home: the reader's own folder, which
+    becomes ~. host: what the reader's machine is called, where it is the one that is spoken of.
+    """
+    at_home = [_at_home(fact, home) for fact in facts]
+    shorter = [_shortened(text, home) for text in texts]
+    redactor = _Redactor()
+    redactor.learn(f"{home}/\n{host}:1:1 [0] NCCL ")
+    for text in (*raw, *(text for fact in at_home for text in _texts(fact)), *shorter):
+        redactor.learn(text)
+    return [_redacted(fact, redactor) for fact in at_home], [redactor(text) for text in shorter]
+
+
+def _at_home(fact: Fact, home: str) -> Fact:
+    if not any(home in text for text in _texts(fact)):
+        return fact
+    fields = {k: _shortened(v, home) if isinstance(v, str) else v for k, v in fact.fields.items()}
+    return replace(fact, fields=fields)
+
+
+def _shortened(text: str, home: str) -> str:
+    """The text with ~ for the folder, where a path or a list of paths begins with it."""
+    if len(home) < _SHORTEST_HOME or home not in text:
+        return text
+    return re.sub(
+        r"(?P<before>^|[\s:;=\"'(,])" + re.escape(home) + r"(?P<after>[/\\]|$|[\s:;\"'),])",
+        r"\g<before>~\g<after>",
+        text,
+    )
 
 
 def redact_text(text: str) -> str:
@@ -160,11 +203,12 @@ class _Redactor:
 
     def learn(self, text: str) -> None:
         """Note names that stand in plain places, to find them elsewhere in the same input."""
-        for found in (*_HOME.finditer(text), *_PROMPT.finditer(text)):
+        for found in (*_HOME.finditer(text), *_PROMPT.finditer(text), *_REMOTE.finditer(text)):
             user = found["user"]
             if len(user) >= 3 and user.lower() not in _COMMON_USERS | _TECHNICAL and not user.startswith("<"):
                 self._users.add(user)
-        for found in (*_PROMPT.finditer(text), *_SYSLOG.finditer(text), *_NCCL.finditer(text)):
+        prompts = (*_PROMPT.finditer(text), *_REMOTE.finditer(text))
+        for found in (*prompts, *_SYSLOG.finditer(text), *_NCCL.finditer(text)):
             host = found["host"]
             if len(host) >= 3 and host.lower() not in _TECHNICAL:
                 self._hosts.add(host)
@@ -205,6 +249,15 @@ def _home(found: _Found) -> str:
 def _email(found: _Found) -> str:
     # git@github.com:owner/name is an address of code.
     return found.group() if found["user"] == "git" else "<email>"
+
+
+def _remote(found: _Found) -> str:
+    # git@github.com:/owner is an address of code.
+    return found.group() if found["user"] == "git" else f"<user>@<host>{found['after']}"
+
+
+def _container(found: _Found) -> str:
+    return found.group() if found["digest"] else f"{found['parent'] or ''}<container>"
 
 
 def _prompt(found: _Found) -> str:
@@ -261,6 +314,9 @@ _FIXED: tuple[tuple[re.Pattern[str], str | Callable[[_Found], str]], ...] = (
     (_MAC, "<mac>"),
     (_HOME, _home),
     (_PROMPT, _prompt),
+    (_REMOTE, _remote),
+    (_SSID, r"\g<name><ssid>"),
+    (_CONTAINER, _container),
     (_SYSLOG, r"\g<time><host> \g<after>"),
     (_NCCL, r"\g<before><host>\g<after>"),
     (_PRIVATE_NAME, "<host>"),

@@ -40,14 +40,22 @@ def plan_of(session: Session, lang: Lang) -> Plan | None:
     for more, spans in (_counts(session, request), _power(session), _workers(session)):
         numbers |= more
         ranges |= spans
+    choices = tuple(_choices(session, request))
+    numbers |= _within_budget(session, choices)
     return Plan(
         verdict=next(v for v in _ORDER if v in verdicts),
-        choices=tuple(_choices(session, request)),
+        choices=choices,
         numbers=numbers,
         ranges=ranges,
         claims=tuple(sorted({str(row["claim"]) for row in _rows(session, "plan_claim")})),
         reasons=tuple([*_parts(estimates, words), *_said(session, lang), *_assumed(request, words)][:_MAX_REASONS]),
     )
+
+
+def _within_budget(session: Session, choices: Sequence[str]) -> dict[str, int | float]:
+    """How many of the first choice the budget buys."""
+    found = {str(row["label"]): int(row["affordable"]) for row in _rows(session, "plan_card") if "affordable" in row}
+    return {"cards_affordable": found[choices[0]]} if choices and choices[0] in found else {}
 
 
 def _rows(session: Session, type_name: str) -> list[_Row]:

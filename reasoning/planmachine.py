@@ -41,7 +41,12 @@ def workers(request: Request, known: Tables) -> dict[str, Any]:
     cores = request.numbers.get("cpu_cores")
     if not cores:
         return {"cores_known": False}
-    processes = max(1, sum(c.count for c in request.machine))
+    processes = max(
+        1,
+        sum(c.count for c in request.machine),
+        request.numbers.get("gpu_count", 0),
+        request.numbers.get("gpu_number", 0),
+    )
     most = formulas.workers(cores, processes, known.whole("reserved_cores"))
     least = max(1, most // 2)
     sizes = {"cores": cores, "processes": processes, "workers": most, "low": least, "high": most}

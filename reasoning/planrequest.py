@@ -149,14 +149,30 @@ def _options(request: Request, facts: Iterable[Fact], knowledge: Knowledge, know
         return tuple(known.card(product, count) for product, count in found)
     here = any(f.type == "gpu" for f in facts)
     buying = bool({"asks_purchase", "asks_which_card"} & request.kinds)
-    if buying and not here and len(request.machine) > 1 and "wants_mixed_gpus" not in request.kinds:
-        return request.machine
+    comparing = "compares_cards" in request.kinds or (buying and "wants_mixed_gpus" not in request.kinds)
+    if not here and ((comparing and len(request.machine) > 1) or ("asks_worth" in request.kinds and request.machine)):
+        return _alike(request.machine, known)
     if (buying or request.budget) and not request.machine and (request.budget or request.model):
         amount, currency = request.budget or (10**9, "USD")
         unit = currency.lower()
-        affordable = [p for p, row in known.prices.items() if unit in row and int(row[unit]) <= amount]
-        return tuple(known.card(p, 1, {"price": known.prices[p][unit]}) for p in affordable)
+        prices = {p: int(row[unit]) for p, row in known.prices.items() if unit in row}
+        return tuple(
+            known.card(p, 1, {"price": price, **({"affordable": amount // price} if request.budget else {})})
+            for p, price in prices.items()
+            if price <= amount
+        )
     return ()
+
+
+def _alike(cards: Sequence[Card], known: Tables) -> tuple[Card, ...]:
+    """Cards to compare: where only the name of a line was said, the member with as much memory as another card has."""
+    sizes = {card.number("vram_mib") for card in cards}
+    return tuple(
+        next((known.card(p, card.count) for p, mib in known.members(card.product) if mib == size), card)
+        if card.assumed and (size := max((s for s in sizes if s), default=0)) != card.number("vram_mib")
+        else card
+        for card in cards
+    )
 
 
 # --- model and budget -------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ENDS = ("low", "value", "high")
 _TYPES = ("model_spec", "model_kind", "plan_figure", "plan_method", "gpu_model", "gpu_price")
-_CARD = ("sm", "vram_mib", "bandwidth_gbs", "tdp_w", "psu_w")
+_CARD = ("sm", "vram_mib", "bandwidth_gbs", "tdp_w", "psu_w", "cuda_cores", "nvlink")
 # `A100 80GB`, `H100 SXM5 80GB`: of one line, told apart by memory; a laptop's GPU is another product.
 _SIZED = re.compile(r" (?:[\w.]+ )?\d+GB\Z", re.ASCII)
 
@@ -181,12 +181,13 @@ class Tables:
         more = {name: taken[name] for name in _CARD if name in taken and name not in known}
         return Card(product, count, known | more, assumed=member)
 
+    def members(self, line: str) -> list[tuple[str, int]]:
+        """The products that a name stands for which several memory sizes share, with their MiB."""
+        sized = ((p, r) for p, r in self.gpus.items() if p.startswith(line) and _SIZED.match(p[len(line) :]))
+        return [(p, int(r["vram_mib"])) for p, r in sized if "vram_mib" in r]
+
     def _member(self, product: str, row: Mapping[str, Scalar]) -> str:
-        members = {
-            p: int(r["vram_mib"])
-            for p, r in self.gpus.items()
-            if p.startswith(product) and _SIZED.match(p[len(product) :]) and "vram_mib" in r
-        }
+        members = dict(self.members(product))
         usual = str(row.get("usual", ""))
         return usual if usual in members else min(members, key=lambda p: (members[p], p), default="")
 

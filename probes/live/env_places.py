@@ -22,6 +22,8 @@ _MAX_UP = 8
 _PROJECT_MARKS = ("pyproject.toml", "Pipfile", "uv.lock", "poetry.lock", ".git")
 _FOLDERS = (".venv", "venv", "env", ".env")
 _MAX_ENTRIES = 200
+_MAX_PATH = 4096
+_MAX_SHOWN = 100
 _PLAIN = re.compile(r"^python(?:3(?:\.[0-9]{1,2})?)?(?:\.exe)?$")
 
 
@@ -186,7 +188,7 @@ def _kernel(folder: Path) -> tuple[str, str] | None:
     if str(spec.get("language", "python")).lower() != "python":
         return None
     shown = spec.get("display_name")
-    return argv[0], shown if isinstance(shown, str) and shown else folder.name
+    return argv[0][:_MAX_PATH], shown[:_MAX_SHOWN] if isinstance(shown, str) and shown else folder.name
 
 
 def _names(folder: Path) -> list[str]:

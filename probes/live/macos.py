@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 
 from ...facts import Fact
-from ..readers import macos
 from ..readers.line import Line
 from .source import Machine, ProbeError, Stating
 
@@ -26,6 +25,8 @@ def probe_macos(machine: Machine, limit_s: float) -> list[Fact]:
     """What macOS tells of itself; nothing on another system."""
     if machine.system != "macos":
         return []
+    from ..readers import macos  # only where macOS is: compiling its patterns takes time
+
     end = time.monotonic() + min(limit_s, _LIMIT_S)
     text: list[str] = []
     state = "missing"

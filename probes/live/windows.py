@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...facts import Fact
-from ..readers import windows
 from ..readers.line import Line
 from ..runner import Result
 from .source import Machine, ProbeError, Stating
@@ -97,5 +96,7 @@ def _query(machine: Machine, key: str, value: str, end: float) -> Result:
 
 
 def _read(text: str, reader: str) -> list[Fact]:
+    from ..readers import windows  # only where Windows is: compiling its patterns takes time
+
     lines = [Line(number, line) for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1)]
     return _WINDOWS.probed(windows.read([Line(line.number, line.text.strip("\r")) for line in lines], reader), reader)

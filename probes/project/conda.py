@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ...facts import Fact
-from .facts import Asked, Read, items, line_of, mapping, yaml_of
+from .facts import Asked, Read, line_of, mapping, texts, yaml_of
 from .requirements import INDEX
 from .specs import parse
 
@@ -25,15 +25,15 @@ def read(text: str, name: str, target: Read, _before: tuple[Fact, ...]) -> Asked
     if document is None or not isinstance(document.get("dependencies"), list):
         return None
     asked, lines = Asked(name, target), text.splitlines()
-    for channel in items(document.get("channels")):
-        asked.add("conda_channel", line_of(lines, str(channel)), file=name, name=str(channel))
+    for channel in texts(document.get("channels")):
+        asked.add("conda_channel", line_of(lines, channel), file=name, name=channel)
     for item in document["dependencies"]:
-        for entry in items(mapping(item).get("pip")):
-            index = INDEX.match(str(entry))
+        for entry in texts(mapping(item).get("pip")):
+            index = INDEX.match(entry)
             if index is not None:
-                asked.index(index["url"], line_of(lines, str(entry)))
+                asked.index(index["url"], line_of(lines, entry))
             else:
-                asked.requirement(str(entry), line_of(lines, str(entry)))
+                asked.requirement(entry, line_of(lines, entry))
         if isinstance(item, str):
             _package(item, asked, line_of(lines, item))
     return asked

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...facts import Fact, Scalar
-from .facts import Asked, Read, items, line_of, mapping, yaml_of
+from .facts import Asked, Read, items, line_of, mapping, texts, yaml_of
 from .requirements import joined
 
 _PIP_INDEX = re.compile(r"(?:--extra-index-url|--index-url|-i|--find-links|-f)[ =]+[\"']?(?P<url>https?://[^\s\"']+)")
@@ -108,7 +108,7 @@ def _is_cuda(stated: Mapping[str, Scalar | None]) -> bool:
 
 def _mib(size: Any) -> int:
     """The size of /dev/shm in MiB; what is not said is Docker's 64."""
-    found = _SIZE.match(str(size)) if size is not None else None
+    found = _SIZE.match(str(size)) if isinstance(size, str | int) else None
     if found is None:
         return 64
     return int(float(found["number"]) * _SCALES[(found["unit"] or "b").lower()])
@@ -117,7 +117,7 @@ def _mib(size: Any) -> int:
 def _has_gpu(service: Mapping[str, Any]) -> bool:
     if service.get("gpus") or service.get("runtime") == "nvidia":
         return True
-    if any("nvidia" in str(device) for device in items(service.get("devices"))):
+    if any("nvidia" in device for device in texts(service.get("devices"))):
         return True
     reserved = mapping(mapping(mapping(service.get("deploy")).get("resources")).get("reservations"))
     return any("gpu" in items(mapping(device).get("capabilities")) for device in items(reserved.get("devices")))

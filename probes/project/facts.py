@@ -115,6 +115,11 @@ def items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def texts(value: Any) -> list[str]:
+    """The texts of a list. What YAML's aliases can make huge is never turned into text."""
+    return [item for item in items(value) if isinstance(item, str)]
+
+
 def line_of(lines: list[str], part: str, after: int = 0) -> int | None:
     """The first line that holds a text."""
     return next((number for number, line in enumerate(lines, 1) if number > after and part in line), None)

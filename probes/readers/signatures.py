@@ -163,9 +163,20 @@ def _statements(entry: _Signature, found: _MatchLike, line: str) -> list[Stateme
 
 
 def _excerpt(line: str, matched: str) -> str:
-    """The line, or of a long one the part round the match."""
-    start = max(0, line.find(matched) - _BEFORE_MATCH) if len(line) > MAX_ERROR_TEXT else 0
-    return line[start : start + MAX_ERROR_TEXT]
+    """The line, or of a long one the part round the match, without the words that the cut goes through.
+
+    Half an address or key no longer looks like one, and would not be taken out of what is shown.
+    """
+    if len(line) <= MAX_ERROR_TEXT:
+        return line
+    place = line.find(matched)
+    start = max(0, place - _BEFORE_MATCH)
+    part = line[start : start + MAX_ERROR_TEXT]
+    if start and not line[start - 1].isspace() and " " in part[: place - start]:
+        part = part.split(" ", 1)[1]
+    end = start + MAX_ERROR_TEXT
+    whole = end >= len(line) or line[end].isspace()
+    return part if whole or " " not in part else part.rsplit(" ", 1)[0]
 
 
 def _public(values: Mapping[str, Scalar]) -> dict[str, Scalar]:

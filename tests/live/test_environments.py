@@ -344,7 +344,11 @@ def test_the_report_says_where_the_fitting_torch_is() -> None:
     report = pipeline.diagnose(pipeline.Inputs(given=given))
     assert [(f.cause, f.subject) for f in report.findings] == [("torch_in_another_environment", "/srv/lab/bin/python")]
     cure = next(fix for fix in report.fixes if fix.kind == "cure")
-    assert (cure.steps[0].command, cure.verified) == ("/srv/lab/bin/python your_program.py", "simulated")
+    assert report.findings[0].title == (
+        'Your notebook kernel "Lab" uses /srv/lab/bin/python, your shell /usr/bin/python3'
+    )
+    assert (cure.title, cure.verified) == ("Run the program with /srv/lab/bin/python", "simulated")
+    assert [step.command for step in cure.steps] == [None]
     assert report.notes == (
         "Judged was /usr/bin/python3 (first on PATH); 1 more: gpurules probe --environments lists them, "
         "--python PATH chooses",

@@ -182,3 +182,42 @@ def test_what_a_bare_name_is_taken_for_is_said() -> None:
         "RTX 4090": [],
         "A100 80GB": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("question", "choices_", "title"),
+    [
+        (
+            "We have 10,000 USD for 4 students who fine-tune 8B models. What should we buy?",
+            ("GeForce RTX 5090", "GeForce RTX 4090"),
+            "GeForce RTX 5090 is the better choice over GeForce RTX 4090",
+        ),
+        (
+            "two 3090 with NVLink or one 4090 for training?",
+            ("2x GeForce RTX 3090", "GeForce RTX 4090"),
+            "2x GeForce RTX 3090 is the better choice over GeForce RTX 4090",
+        ),
+        (
+            "4090 还是 4090D",
+            ("GeForce RTX 4090", "GeForce RTX 4090 D"),
+            "GeForce RTX 4090 is the better choice over GeForce RTX 4090 D",
+        ),
+        ("A800 和 A100 怎么选？", ("A100 PCIe 80GB", "A800"), "A800 and A100 PCIe 80GB compute alike"),
+        (
+            "V100 32G 现在还值得买吗？",
+            ("Tesla V100 32GB",),
+            "Tesla V100 32GB is served by older builds of torch only",
+        ),
+    ],
+)
+def test_what_a_buyer_asks_is_answered_first(question: str, choices_: tuple[str, ...], title: str) -> None:
+    report = pipeline.diagnose(Inputs(question=question, goals={"plan": "yes"}))
+    assert report.plan is not None
+    assert report.plan.choices[: len(choices_)] == choices_
+    assert report.findings[0].title == title
+
+
+def test_a_budget_says_how_many_cards_it_buys() -> None:
+    report = pipeline.diagnose(Inputs(question="预算 60,000 元，微调 8B 模型买什么显卡？"))
+    assert report.plan is not None
+    assert (report.plan.choices[0], report.plan.numbers["cards_affordable"]) == ("GeForce RTX 4090", 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -285,3 +286,26 @@ def test_compose_services() -> None:
         "old": (True, True, 64, True), "new": (True, True, 512, False), "db": (False, False, 64, False),
     }  # fmt: skip
     assert read_project({"compose.yaml": b"a: [b"}).unread == ("compose.yaml",)
+
+
+# --- hostile files ---------------------------------------------------------------------------------------------------
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{last}'] * 10)}]\n" for last, name in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"environment.yml": f"{BOMB}channels: *j\ndependencies: [*j, {{pip: *j}}]\n"},
+        {"compose.yaml": f"{BOMB}services: {{x: {{devices: *j, shm_size: *j, image: *j, ipc: *j}}}}\n"},
+        {"requirements.txt": "torch" + "[" * 100_000 + "\n" + "=" * 100_000 + "\n" + "torch ; " + "(" * 100_000 + "\n"},
+        {"Dockerfile": "FROM " + "${A:-" * 50_000 + "\nRUN pip install " + "a==" * 50_000 + "\n"},
+        {"environment.yml": "dependencies:\n- " + "a" * 100_000 + "=" * 1000 + "\n"},
+    ],
+)
+def test_hostile_files_are_read_in_no_time(files: dict[str, str]) -> None:
+    begin = time.process_time()
+    read_project({name: text.encode() for name, text in files.items()})
+    assert time.process_time() - begin < 2.0
