@@ -21,7 +21,7 @@ LANGS: tuple[Lang, ...] = ("en", "zh")
 FILE = Path(__file__).resolve().parent / "knowledge" / "messages.yaml"
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _ENTRY = re.compile(rf"^([a-z0-9_.-]+): \{{en: ({_STRING}), zh: ({_STRING})\}}$", re.MULTILINE)
-_SPACES_BY_WIDE_MARKS = re.compile("(?<=[，。：；（）、]) +| +(?=[，。：；（）、])|(?<=[一-鿿]) +(?=[一-鿿])")
+_SPACES_BY_WIDE_MARKS = re.compile("(?<=[，。：；（）、]) +| +(?=[，。：；（）、])|(?<=[一-鿿”]) +(?=[一-鿿“])")
 
 
 @lru_cache(maxsize=1)

@@ -87,6 +87,8 @@ class Sayer:
                 return f"{value // 10}.{value % 10}"
             if spec.type == "version" and part.endswith("n"):
                 return version_text(value)
+        if spec is not None and spec.type == "enum":
+            return self.words.named(f"value.{value}", str(value))
         text = str(value) or self.words("explain.empty")
         return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 

@@ -146,7 +146,7 @@ COMPLAINTS: dict[str, tuple[list[str], str]] = {
     "no value": (["rules", "new", "x"], "缺少 '--area'"),
     "no option": (["diagnose", "--reprot", "x"], "没有选项 --reprot"),
     "no command": (["diagnos"], "没有命令 'diagnos'。"),
-    "a typo in facts": (["diagnose", "--facts", "facts.yaml"], "facts.yaml:2: gpu.nmae: 未知字段；是否指 “name”？"),
+    "a typo in facts": (["diagnose", "--facts", "facts.yaml"], "facts.yaml:2: gpu.nmae: 未知字段；是否指“name”？"),
     "no rule": (["rules", "show", "nothing-like-it"], "没有规则“nothing-like-it”"),
     "no mirror": (["recommend", "--mirror", "x", "--facts", "machine.yaml"], "没有镜像“x”；已知的有："),
     "no card": (["plan", "--gpu", "XYZ 1"], "--gpu：目录中没有 GPU“XYZ 1”"),

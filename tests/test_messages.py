@@ -57,6 +57,7 @@ FAMILIES = (
     "shape.",
     "source.",
     "validate.check.",
+    "value.",
     "validate.state.",
     "validate.verdict.",
     "verdict.",
@@ -158,7 +159,7 @@ def test_a_name_without_a_message_falls_back() -> None:
 def test_a_message_is_said_in_the_language_of_the_reader_with_all_that_is_in_it() -> None:
     told = Message("fault.field_one_of", name="vendor", values=("a", "b"), hint=did_you_mean("aa", ["a"]))
     assert str(told) == '"vendor" must be one of a, b; did you mean "a"?'
-    assert told.said("zh") == "“vendor”必须是以下之一：a、b；是否指 “a”？"
+    assert told.said("zh") == "“vendor”必须是以下之一：a、b；是否指“a”？"
 
 
 def test_an_error_is_english_to_programs_and_can_be_said_in_chinese() -> None:
