@@ -17,10 +17,12 @@ _PAIRS = re.compile(rb"(?:[\xa1-\xf7][\xa1-\xfe])+")
 
 def decode(data: bytes) -> str:
     """UTF-8 unless the bytes say UTF-16 (a mark, or the pattern of NULs) or GBK; what fits nothing becomes U+FFFD."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
     head = data[:_SAMPLE]
     half = max(1, len(head) // 2)
+    marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    # Every output has blanks and figures, which are half NUL; without any, the mark is a piece of rubbish.
+    if marked and max(head[::2].count(0), head[1::2].count(0)) > 0.05 * half:
+        return data.decode("utf-16", "replace")
     if head[1::2].count(0) > 0.4 * half and head[::2].count(0) < 0.05 * half:
         return data.decode("utf-16-le", "replace")
     if head[::2].count(0) > 0.4 * half and head[1::2].count(0) < 0.05 * half:
