@@ -80,6 +80,7 @@ def test_the_default_build_of_2_15(shipped: Catalogs) -> None:
     assert found.fields == {
         "build": "2.15.0+cu132@linux-x86_64",
         "torch": "2.15.0",
+        "glibc_min": "2.28",
         "variant": "cu132",
         "accelerator": "cuda",
         "cuda": "13.2",
