@@ -19,7 +19,7 @@ _COMMANDS = re.compile(r"&&|;|\|")
 _FROM = re.compile(r"^FROM\s+(?:--platform=\S+\s+)?(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?", re.IGNORECASE)
 _ARG = re.compile(r"^ARG\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*)=[\"']?(?P<value>[^\s\"']*)", re.IGNORECASE)
 _USE = re.compile(
-    r"\$(?:\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?::?-(?P<default>[^}]*))?\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))"
+    r"\$(?:\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?::?-(?P<default>[^}]{0,200}))?\}|(?P<plain>[A-Za-z_][A-Za-z0-9_]*))"
 )
 _IMAGE_CUDA = re.compile(r"cuda-?(?P<cuda>[0-9]+\.[0-9]+)")
 _TAG_CUDA = re.compile(r"^(?P<cuda>[0-9]+\.[0-9]+)(?:\.[0-9]+)?-")

@@ -106,7 +106,7 @@ _TOKEN = re.compile("'((?:[^'\u2018\u2019\u201a\u201b]|(['\u2018\u2019\u201a\u20
 _FIXED = (
     "$ErrorActionPreference = 'Stop'",
     "function Wait-ByHand([string]$What) { Write-Host $What; [void](Read-Host) }",
-    "if ($LASTEXITCODE -ne 0) { throw 'exit status ' + $LASTEXITCODE }",
+    "if ($LASTEXITCODE -ne 0) { throw $LASTEXITCODE }",
 )
 
 

@@ -142,7 +142,7 @@ def test_a_copied_version_brings_its_parts(compiler: Compiler) -> None:
     (rule,) = rules(
         compiler, "{d: {driver: {}}}", "{fact: {fit: {name: here, version: $d.version, slots: 2, sm: 8.6}}}"
     )
-    parts = ("public", "local", "release", "major", "n", "release__n")
+    parts = ("public", "local", "release", "major", "built_for", "n", "release__n", "built_for__n")
     assert rule.conclusions[0].fields == {
         "name": "here",
         "version": Ref("d", "version"),

@@ -142,7 +142,8 @@ def test_installed_by_a_tool_it_judges_the_project(tmp_path: Path) -> None:
     prefix = tmp_path / "pipx" / "venvs" / "gpurules"
     made(prefix)
     (prefix / "pipx_metadata.json").write_text("{}")
-    paths = [os.fspath(Path(gpurules.__file__).parent.parent), *(p for p in sys.path if p.endswith("site-packages"))]
+    (prefix / PACKAGES / "gpurules").symlink_to(Path(gpurules.__file__).parent)
+    paths = [p for p in sys.path if p.endswith("site-packages")]
     (prefix / PACKAGES / "gpurules.pth").write_text("\n".join(paths) + "\n")
     project = made(tmp_path / "p" / ".venv", "2.8.0+cu128", "12.8")
     script = "import sys\nfrom gpurules.cli import main\nmain()\n"
