@@ -24,6 +24,8 @@ from .session import Session
 MAX_STEPS = 4
 # A session takes some milliseconds; a machine with as many ways as this is described, not planned for.
 MAX_SESSIONS = 60
+# Of the ways that are open after each step the most promising are followed: a paste of every error there is has many.
+MAX_WAYS = 40
 # What a fix that cannot be simulated costs beside one that can.
 _UNSURE = 100
 
@@ -69,6 +71,8 @@ class Planner:
     findings: Mapping[str, str]
     lang: Lang
     _sessions: int = field(default=0, init=False)
+    # Holds the sessions, so that no other one gets the id of one that is gone.
+    _offers: dict[tuple[int, str], tuple[Session, list[Offer]]] = field(default_factory=dict, init=False)
 
     def plan(self) -> FixPlan | None:
         """The plan, None where there is no error to clear."""
@@ -95,7 +99,7 @@ class Planner:
                     if key not in seen:
                         reached[key] = min(reached.get(key, child), child, key=_merit)
             seen.update(reached)
-            level = list(reached.values())
+            level = sorted(reached.values(), key=_merit)[:MAX_WAYS]
             best = min([best, *(s for s in level if s.open <= start.found)], key=_merit)
             if not best.open or not level:
                 break
@@ -103,10 +107,17 @@ class Planner:
 
     def _children(self, state: _State) -> Iterator[_State]:
         for cause in sorted(state.open):
-            for offer in offers(state.session, cause):
+            for offer in self._offered(state.session, cause):
                 data = self.session.knowledge.fixes[offer.fix]
                 if data["kind"] == "cure" and stage_of(offer.fix, self.session.knowledge)[1] >= state.stage:
                     yield from self._after(state, offer)
+
+    def _offered(self, session: Session, cause: str) -> list[Offer]:
+        """The offers for a cause; a fix that cannot be simulated leads to the same session once more."""
+        at = (id(session), cause)
+        if at not in self._offers:
+            self._offers[at] = session, list(offers(session, cause))
+        return self._offers[at][1]
 
     def _after(self, state: _State, offer: Offer) -> Iterator[_State]:
         data = self.session.knowledge.fixes[offer.fix]

@@ -21,7 +21,7 @@ from gpurules.engine.memory import WorkingMemory
 from gpurules.facts import Fact, Scalar
 from gpurules.gathering import gather
 from gpurules.knowledge.loader import Knowledge, load_knowledge
-from gpurules.pipeline import Inputs
+from gpurules.pipeline import Inputs, advised
 from gpurules.reasoning.diagnosis import Diagnosis
 from gpurules.reasoning.examples import example_facts, run_examples
 from gpurules.reasoning.selection import Selection
@@ -56,8 +56,15 @@ class Outcome:
     wrong: Callable[[Knowledge, Engine], bool]
 
 
-def reported(facts: Iterable[Fact], judge: Callable[[dict[str, Any]], bool], known: Knowledge, engine: Engine) -> bool:
-    report = Diagnosis(Session(known, facts, engine), "en").report()
+def reported(
+    facts: Iterable[Fact],
+    question: str | None,
+    judge: Callable[[dict[str, Any]], bool],
+    known: Knowledge,
+    engine: Engine,
+) -> bool:
+    session = Session(known, facts, engine)
+    report = advised(Diagnosis(session, "en").report(), session, question, "en")
     return not judge(json.loads(report.to_json()))
 
 
@@ -67,7 +74,7 @@ def recommended(facts: Iterable[Fact], expect: dict[str, Any], known: Knowledge,
 
 
 def of_inputs(name: str, inputs: Inputs, judge: Callable[[dict[str, Any]], bool]) -> Outcome:
-    return Outcome(name, partial(reported, gather(inputs, KNOWLEDGE).facts, judge))
+    return Outcome(name, partial(reported, gather(inputs, KNOWLEDGE).facts, inputs.question, judge))
 
 
 def met(report: dict[str, Any], expect: dict[str, Any]) -> bool:

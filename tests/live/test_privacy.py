@@ -61,8 +61,9 @@ def leaks(output: str) -> set[str]:
 
 
 def report_text() -> str:
-    """Samples of error lines with private things behind them, and outputs of programs that are full of them."""
-    lines = [f"{sample} {PLANTED[number % len(PLANTED)]}" for number, sample in enumerate(SAMPLES)]
+    """Some error lines with private things behind them, and outputs of programs that are full of them."""
+    some = SAMPLES[::7]  # each of them is taken by itself below
+    lines = [f"{sample} {PLANTED[number % len(PLANTED)]}" for number, sample in enumerate(some)]
     return "\n".join([*OUTPUTS, *PLANTED, *lines, *OUTPUTS])
 
 
