@@ -64,7 +64,7 @@ def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Repo
     facts = [*gathered.facts, *(_checked_too(gathered.facts, inputs) if inputs.validate else ())]
     session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
-    report = _asking(diagnosis.report(recognised=gathered.recognised), diagnosis, session, inputs.lang)
+    report = asking(diagnosis.report(recognised=gathered.recognised), diagnosis, session, inputs.lang)
     told = [
         *(note.said(inputs.lang) for note in notes),
         *diagnosis.conflicts(),
@@ -77,7 +77,7 @@ def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Repo
     return mirrored(advised(report, session, inputs.question, inputs.lang), inputs.mirror, inputs.knowledge)
 
 
-def _asking(report: Report, diagnosis: Diagnosis, session: Session, lang: Lang) -> Report:
+def asking(report: Report, diagnosis: Diagnosis, session: Session, lang: Lang) -> Report:
     """The report with its questions in the order of what they decide."""
     if not report.questions:
         return report
