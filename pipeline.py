@@ -64,7 +64,7 @@ def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Repo
     facts = [*gathered.facts, *(_checked_too(gathered.facts, inputs) if inputs.validate else ())]
     session, notes = open_session(knowledge, facts, inputs.engine, inputs.tick)
     diagnosis = _diagnosis(session, inputs.lang)
-    report = _asking(diagnosis.report(recognised=gathered.recognised), diagnosis, session, inputs.lang)
+    report = asking(diagnosis.report(recognised=gathered.recognised), diagnosis, session, inputs.lang)
     told = [
         *(note.said(inputs.lang) for note in notes),
         *diagnosis.conflicts(),
@@ -74,10 +74,10 @@ def _diagnosed(inputs: Inputs, knowledge: Knowledge, gathered: Gathered) -> Repo
     report = report.model_copy(update={"notes": tuple(told) or None})
     if inputs.question and (report.plan is not None or report.verdict == "unknown"):
         report = _with_unread(report, inputs.question, knowledge)
-    return mirrored(_advised(report, session, inputs), inputs.mirror, inputs.knowledge)
+    return mirrored(advised(report, session, inputs.question, inputs.lang), inputs.mirror, inputs.knowledge)
 
 
-def _asking(report: Report, diagnosis: Diagnosis, session: Session, lang: Lang) -> Report:
+def asking(report: Report, diagnosis: Diagnosis, session: Session, lang: Lang) -> Report:
     """The report with its questions in the order of what they decide."""
     if not report.questions:
         return report
@@ -511,13 +511,13 @@ def _diagnosis(session: Session, lang: Lang) -> Diagnosis:
     return Diagnosis(session, lang)
 
 
-def _advised(report: Report, session: Session, inputs: Inputs) -> Report:
+def advised(report: Report, session: Session, question: str | None, lang: Lang) -> Report:
     """The report with the advice that fits the question and the findings."""
     from .reasoning.advice import advise, due
 
     causes = {f.cause for f in report.findings}
-    called_for = due(session, inputs.lang)
-    found = advise(session.knowledge, inputs.question, session.facts, causes, called_for, inputs.lang)
+    called_for = due(session, lang)
+    found = advise(session.knowledge, question, session.facts, causes, called_for, lang)
     return report.model_copy(update={"recommendations": (*report.recommendations, *found)}) if found else report
 
 

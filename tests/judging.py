@@ -7,9 +7,10 @@ texts are our own), about, input (texts by name; question, facts, goals, project
 causes (of the findings, all, in order) or, for an unknown verdict, first_candidate (absent: no finding at all) or
 candidates (all, in order); order (these are among the findings, in this order); never_causes; title and confidence
 [low, high] (of the first finding); fixes (each is met by one fix, in this order; every field given must be equal, of
-packages those named); never_actions, never_indexes (of no fix whatever); questions (ids, in order); plan (verdict,
-choices: the first ones, numbers: [low, high] by name, claims); recommend (what `recommend` answers to the same
-inputs: build, absent where there is none; changes: what would have to change; alternatives: all of them).
+packages those named); fix_ids (of all fixes, in order); never_actions, never_indexes (of no fix whatever); questions
+and advice (ids of all, in order); never_questions; plan (verdict, choices: the first ones, numbers: [low, high] by
+name, claims); recommend (what `recommend` answers to the same inputs: build, absent where there is none; changes: what
+would have to change; alternatives: all of them).
 """
 
 from __future__ import annotations
@@ -69,6 +70,9 @@ def faults(report: dict[str, Any], expect: dict[str, Any]) -> list[str]:
     found += [f"confidence {f['confidence']}" for f in report["findings"][:1] if not low <= f["confidence"] <= high]
     if "questions" in expect and (asked := [q["id"] for q in report["questions"]]) != expect["questions"]:
         found.append(f"questions {asked}")
+    found += [f"asks {q['id']}" for q in report["questions"] if q["id"] in expect.get("never_questions", ())]
+    if "advice" in expect and (given := [a["id"] for a in report["recommendations"]]) != expect["advice"]:
+        found.append(f"advice {given}")
     return [*found, *_fixes(report, expect), *_plan(report.get("plan"), expect.get("plan"))]
 
 
@@ -83,7 +87,9 @@ def recommend_faults(result: dict[str, Any], expect: dict[str, Any]) -> list[str
 
 
 def _fixes(report: dict[str, Any], expect: dict[str, Any]) -> list[str]:
-    found, places = [], []
+    ids = [fix["id"] for fix in report["fixes"]]
+    found = [f"fixes {ids}"] if ids != expect.get("fix_ids", ids) else []
+    places: list[int] = []
     for wanted in expect.get("fixes", ()):
         fitting = [i for i, fix in enumerate(report["fixes"]) if _meets(fix, wanted)]
         places += fitting[:1]

@@ -23,8 +23,8 @@ from .judging import CASES, case, facts_text, faults, recommend_faults
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 KEYS = {"id", "source_url", "about", "input", "expect"}
 EXPECT = {
-    "verdict", "causes", "first_candidate", "candidates", "order", "never_causes", "title", "fixes", "never_actions",
-    "never_indexes", "questions", "plan", "confidence", "recommend",
+    "verdict", "causes", "first_candidate", "candidates", "order", "never_causes", "title", "fixes", "fix_ids",
+    "never_actions", "never_indexes", "advice", "questions", "never_questions", "plan", "confidence", "recommend",
 }  # fmt: skip
 # Causes that came without three cases; one is taken from the list when it has them.
 AWAITED = Path(__file__).parent / "awaited_causes.yaml"

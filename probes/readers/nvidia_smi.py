@@ -78,8 +78,19 @@ _NVML_CODES = {
     "unknown error": (999, "NVML_ERROR_UNKNOWN"),
 }
 
+# The compute mode as the column `Compute M.` and as the query names it.
+_COMPUTE_MODES = {
+    "default": "default",
+    "e. thread": "exclusive_thread",
+    "e. process": "exclusive_process",
+    "exclusive_thread": "exclusive_thread",
+    "exclusive_process": "exclusive_process",
+    "prohibited": "prohibited",
+}
+_COMPUTE_MODE = re.compile(r"(?:^|\s)(Default|E\. Thread|E\. Process|Prohibited)$")
+
 # --query-gpu fields: the field of the fact and how its value reads.
-_TEXT, _NUMBER, _SWITCH = "text", "number", "switch"
+_TEXT, _NUMBER, _SWITCH, _MODE = "text", "number", "switch", "mode"
 _QUERY_FIELDS = {
     "index": ("index", _NUMBER),
     "name": ("name", _TEXT),
@@ -99,6 +110,7 @@ _QUERY_FIELDS = {
     "enforced.power.limit": ("power_limit_w", _NUMBER),
     "utilization.gpu": ("utilization_pct", _NUMBER),
     "persistence_mode": ("persistence", _SWITCH),
+    "compute_mode": ("compute_mode", _MODE),
     "mig.mode.current": ("mig", _SWITCH),
     "ecc.mode.current": ("ecc", _SWITCH),
     "ecc.errors.uncorrected.volatile.total": ("ecc_uncorrected", _NUMBER),
@@ -111,7 +123,7 @@ _QUERY_FIELDS = {
     "driver_model.current": ("driver_model", _TEXT),
 }
 _QUERY_OTHER = re.compile(
-    r"^(?:timestamp|count|serial|pstate|gpu_serial|fan\.speed|driver_model|compute_mode|display_(?:mode|active)|"
+    r"^(?:timestamp|count|serial|pstate|gpu_serial|fan\.speed|driver_model|display_(?:mode|active)|"
     r"(?:pci|vbios|memory|utilization|temperature|power|clocks|clocks_\w+_reasons|ecc|retired_pages|mig|gom|enforced|"
     r"accounting|encoder|inforom|pcie)[\w.]*)$"
 )
@@ -470,6 +482,8 @@ def _second_rows(fields: dict[str, Scalar | None], cells: list[str]) -> None:
     ):
         found = pattern.search(cell)
         fields[name] = int(found.group(1)) if found else None
+    shared = _COMPUTE_MODE.search(cells[2])
+    fields["compute_mode"] = _COMPUTE_MODES[shared.group(1).lower()] if shared else None
     memory = _MEMORY.search(cells[1])
     if memory:
         fields["vram_used_mib"], fields["vram_mib"] = int(memory.group(1)), int(memory.group(2))
@@ -515,6 +529,8 @@ def _query_value(known: str, reading: str, value: str) -> Scalar | None:
         return device_id(value)
     if known == "name":
         return value if _PRODUCT.match(value) else None
+    if reading == _MODE:
+        return _COMPUTE_MODES.get(value.lower())
     if reading == _SWITCH:
         return value.lower() if value in {"Enabled", "Disabled"} else None
     return whole(value) if reading == _NUMBER else value

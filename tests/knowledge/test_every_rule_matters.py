@@ -21,7 +21,7 @@ from gpurules.engine.memory import WorkingMemory
 from gpurules.facts import Fact, Scalar
 from gpurules.gathering import gather
 from gpurules.knowledge.loader import Knowledge, load_knowledge
-from gpurules.pipeline import Inputs
+from gpurules.pipeline import Inputs, advised, asking
 from gpurules.reasoning.diagnosis import Diagnosis
 from gpurules.reasoning.examples import example_facts, run_examples
 from gpurules.reasoning.selection import Selection
@@ -56,8 +56,19 @@ class Outcome:
     wrong: Callable[[Knowledge, Engine], bool]
 
 
-def reported(facts: Iterable[Fact], judge: Callable[[dict[str, Any]], bool], known: Knowledge, engine: Engine) -> bool:
-    report = Diagnosis(Session(known, facts, engine), "en").report()
+def reported(
+    facts: Iterable[Fact],
+    question: str | None,
+    judge: Callable[[dict[str, Any]], bool],
+    asks: bool,
+    known: Knowledge,
+    engine: Engine,
+) -> bool:
+    """asks: the questions are judged too, so they are put in their order, which takes time."""
+    session = Session(known, facts, engine)
+    diagnosis = Diagnosis(session, "en")
+    report = asking(diagnosis.report(), diagnosis, session, "en") if asks else diagnosis.report()
+    report = advised(report, session, question, "en")
     return not judge(json.loads(report.to_json()))
 
 
@@ -66,8 +77,8 @@ def recommended(facts: Iterable[Fact], expect: dict[str, Any], known: Knowledge,
     return bool(judging.recommend_faults(json.loads(result.to_json()), expect))
 
 
-def of_inputs(name: str, inputs: Inputs, judge: Callable[[dict[str, Any]], bool]) -> Outcome:
-    return Outcome(name, partial(reported, gather(inputs, KNOWLEDGE).facts, judge))
+def of_inputs(name: str, inputs: Inputs, judge: Callable[[dict[str, Any]], bool], asks: bool = False) -> Outcome:
+    return Outcome(name, partial(reported, gather(inputs, KNOWLEDGE).facts, inputs.question, judge, asks))
 
 
 def met(report: dict[str, Any], expect: dict[str, Any]) -> bool:
@@ -82,7 +93,8 @@ def cases() -> Iterator[Outcome]:
     for path in judging.CASES:
         loaded = judging.case(path)
         expect = loaded["expect"]
-        yield of_inputs(path.name, judging.inputs(loaded["input"]), partial(met, expect=expect))
+        asks = not {"questions", "never_questions"}.isdisjoint(expect)
+        yield of_inputs(path.name, judging.inputs(loaded["input"]), partial(met, expect=expect), asks)
         if "recommend" in expect:
             facts = gather(judging.inputs(loaded["input"]), KNOWLEDGE).facts
             yield Outcome(f"{path.name}: recommend", partial(recommended, facts, expect["recommend"]))

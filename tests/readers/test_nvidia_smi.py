@@ -91,6 +91,7 @@ def test_table_before_r530_with_processes():
             "power_w": 9,
             "power_limit_w": 70,
             "utilization_pct": 7,
+            "compute_mode": "default",
             "vram_used_mib": 112,
             "vram_mib": 15109,
         },
@@ -104,6 +105,7 @@ def test_table_before_r530_with_processes():
             "ecc": "disabled",
             "temperature_c": 61,
             "power_limit_w": 400,
+            "compute_mode": "default",
             "vram_used_mib": 0,
             "vram_mib": 40536,
             "mig": "disabled",
@@ -119,6 +121,22 @@ def test_table_before_r530_with_processes():
     ]
     driver = next(fact for fact in facts if fact.type == "driver")
     assert driver.provenance == (Provenance("report", "paste.txt", 3, "nvidia_smi"),)
+
+
+@pytest.mark.parametrize(
+    ("printed", "mode"),
+    [("E. Process", "exclusive_process"), (" E. Thread", "exclusive_thread"), ("Prohibited", "prohibited")],
+)
+def test_the_table_tells_the_compute_mode(printed, mode):
+    facts = facts_of(read, R470.replace("    7%      Default", f"    7%   {printed}"))
+    assert [gpu["compute_mode"] for gpu in fields_of(facts, "gpu")] == [mode, "default"]
+
+
+def test_a_query_tells_the_compute_mode():
+    facts = facts_of(read, "index, name, compute_mode\n0, Tesla V100-SXM2-16GB, Exclusive_Process\n")
+    assert fields_of(facts, "gpu") == [
+        {"index": 0, "name": "Tesla V100-SXM2-16GB", "vendor": "nvidia", "compute_mode": "exclusive_process"}
+    ]
 
 
 def test_windows_table_states_the_driver_model():
