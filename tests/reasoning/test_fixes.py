@@ -104,7 +104,7 @@ def test_a_healthy_machine_gets_a_clean_bill_in_both_languages() -> None:
 
 def test_an_error_that_no_rule_covers_is_unknown_and_never_healthy() -> None:
     facts = (LINUX, gpu("NVIDIA GeForce RTX 4090"), driver("570.133.20"), ("torch", {"version": "2.13.0+cu129"}))
-    made = report(*facts, ("error", {"kind": "cublas_alloc", "text": "CUBLAS_STATUS_ALLOC_FAILED"}))
+    made = report(*facts, ("error", {"kind": "cuda_715", "text": "CUDA error: an illegal instruction was encountered"}))
     assert (made.verdict, made.findings) == ("unknown", ())
 
 
