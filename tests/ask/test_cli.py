@@ -294,5 +294,5 @@ def _until(leader: int, mark: bytes) -> bytes:
         if select.select([leader], [], [], 0.5)[0]:
             seen += os.read(leader, 4096)
     assert mark in seen, seen
-    time.sleep(0.3)  # the prompt is shown a moment before an interrupt can end the wait behind it
+    time.sleep(1.0)  # the prompt is shown a moment before an interrupt can end the wait behind it
     return seen
