@@ -6,7 +6,6 @@ those of `bench/probing.py`.
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sys
 from pathlib import Path
@@ -14,19 +13,14 @@ from types import ModuleType
 
 import pytest
 
+from .benches import bench as load
+
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a compiled library for Linux")
 
 
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
-    path = Path(__file__).resolve().parents[1] / "bench" / "probing.py"
-    spec = importlib.util.spec_from_file_location("bench_probing", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("probing")
 
 
 @pytest.fixture(scope="module")

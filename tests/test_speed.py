@@ -5,26 +5,20 @@ Processor time instead of wall time, and twice the bars of `bench/cli.py`: a bus
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from .benches import bench as load
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the resource usage of one child needs wait4")
 
 
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
-    path = Path(__file__).resolve().parents[1] / "bench" / "cli.py"
-    spec = importlib.util.spec_from_file_location("bench_cli", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load("cli")
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import statistics
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -13,19 +11,15 @@ import pytest
 import yaml
 from gpurules.knowledge.loader import Knowledge
 
+from ..benches import bench as load
+
 ROOT = Path(__file__).parents[2]
 CASES = Path(os.environ.get("GPURULES_CORPUS", ROOT.parent / "shared"), "cases")
 
 
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_dialogue", ROOT / "bench" / "dialogue.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return load("dialogue")
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason="needs the cases (GPURULES_CORPUS)")

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from ..benches import bench
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a compiled library for Linux")
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPT = CHECKOUT / "tests" / "gpu" / "run.sh"
-
-
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_probing_run", CHECKOUT / "bench" / "probing.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -36,7 +26,7 @@ def machine(tmp_path: Path) -> dict[str, str]:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or shutil.which("bash") is None:
         pytest.skip("needs a C compiler and bash")
-    bench().prepare(tmp_path, compiler)
+    bench("probing").prepare(tmp_path, compiler)
     program = tmp_path / "gpurules"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m gpurules "$@"\n')
     program.chmod(0o755)
