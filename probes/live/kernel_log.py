@@ -61,7 +61,7 @@ def _facts(machine: Machine, result: Result, reader: str) -> list[Fact]:
     uptime = _uptime(machine)
     facts += machine.errors_in([line for line in lines if _counts(line.text, uptime)], reader)
     whole = result.state == "ok" and _from_the_start(text)
-    return [*(_LOG.relabelled(fact, reader) for fact in facts), _LOG.coverage("kernel_log", reader, complete=whole)]
+    return [*_LOG.probed(facts, reader), _LOG.coverage("kernel_log", reader, complete=whole)]
 
 
 def _present(text: Sequence[str]) -> list[Line]:

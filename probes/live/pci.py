@@ -9,12 +9,13 @@ import os
 from pathlib import Path
 
 from ...facts import Fact
+from ..readers.common import PCI_VENDORS
 from .host import is_wsl
 from .source import Machine, ProbeError, Stating, number, read_text
 
 _PCI = Stating("pci")
 _DEVICES = "/sys/bus/pci/devices"
-_VENDORS = {"10de": "nvidia", "1002": "amd", "8086": "intel", "15b3": "mellanox"}
+_VENDORS = {**PCI_VENDORS, "15b3": "mellanox"}
 _DISPLAY = frozenset({"0300", "0302", "0380"})
 # Display, network, processing accelerators; of NVIDIA also bridges (NVSwitch).
 _BASE_CLASSES = frozenset({"02", "03", "12"})

@@ -53,7 +53,7 @@ def _read(machine: Machine, result: Result) -> list[Fact]:
     """What the table or a message says; what became of the run is known better than from its text."""
     lines = _lines(result.stdout, result.stderr)
     found = [fact for fact in nvidia_smi.read(lines, _READER) if fact.type != "nvidia_smi"]
-    return [_SMI.relabelled(fact, _READER) for fact in [*found, *machine.errors_in(lines, _READER)]]
+    return _SMI.probed([*found, *machine.errors_in(lines, _READER)], _READER)
 
 
 def _with_detail(machine: Machine, facts: list[Fact], end: float) -> list[Fact]:
@@ -67,7 +67,7 @@ def _with_detail(machine: Machine, facts: list[Fact], end: float) -> list[Fact]:
         matrix = machine.runner.run(["nvidia-smi", "topo", "-m"], limit_s=max(0.1, end - time.monotonic()))
         detail += topology.read(_lines(matrix.stdout), _READER)
     known = {fact.get("domain") for fact in facts if fact.type == "coverage"}
-    return facts + [_SMI.relabelled(fact, _READER) for fact in detail if fact.get("domain") not in known]
+    return facts + _SMI.probed((fact for fact in detail if fact.get("domain") not in known), _READER)
 
 
 def _lines(*texts: str) -> Sequence[Line]:

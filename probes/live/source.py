@@ -132,18 +132,18 @@ class Stating:
         known = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
         return Fact(kind, known, (Provenance("probe", self.probe, reader=reader),))
 
-    def relabelled(self, fact: Fact, reader: str) -> Fact:
-        """A reader's fact as the probe's: the same line of the same text, but read here and now."""
-        places = tuple(replace(place, kind="probe", source=self.probe, reader=reader) for place in fact.provenance)
-        return replace(fact, provenance=places)
-
     def coverage(self, domain: str, reader: str, *, complete: bool = True) -> Fact:
         """That the probe looked at all (or part) of a domain."""
         return self.fact("coverage", reader, domain=domain, complete=complete)
 
     def probed(self, facts: Iterable[Fact], reader: str) -> list[Fact]:
-        """Facts that a reader of text found in the output of a command, as this probe's."""
-        return [self.relabelled(fact, reader) for fact in facts]
+        """A reader's facts as this probe's: the same lines of the same text, but read here and now."""
+        return [
+            replace(
+                f, provenance=tuple(replace(p, kind="probe", source=self.probe, reader=reader) for p in f.provenance)
+            )
+            for f in facts
+        ]
 
     def failure(self, error: ProbeError) -> Fact:
         """That the probe could not do its work."""

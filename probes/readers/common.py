@@ -26,6 +26,8 @@ MACHINES = {
     "x86_64": "x86_64", "amd64": "x86_64", "x64": "x86_64", "aarch64": "aarch64", "arm64": "arm64",
     "ppc64le": "ppc64le", "i686": "i686", "i386": "i686", "x86": "i686",
 }  # fmt: skip
+# Vendor ids of PCI functions; each reader adds what else its layout knows.
+PCI_VENDORS = {"10de": "nvidia", "1002": "amd", "8086": "intel"}
 _VENDOR_WORDS = (
     ("nvidia", ("nvidia", "geforce", "tesla ", "quadro", "titan")),
     ("amd", ("amd ", "amd(", "radeon", "instinct")),

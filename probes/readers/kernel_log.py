@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...facts import Fact, Scalar
+from .common import PCI_VENDORS
 from .emit import make, printed
 from .line import Line
 
@@ -47,7 +48,6 @@ _PCI_ID = re.compile(r"\bNVIDIA GPU (" + _PCI + r") \(PCI ID: (10de:[0-9a-f]{4})
 _ENUMERATED = re.compile(
     r"\bpci (" + _PCI + r"): \[(1002|10de|8086):([0-9a-f]{4})\] type \d\d class 0x(030[0-9a-f])[0-9a-f]{2}\b"
 )
-_VENDORS = {"10de": "nvidia", "1002": "amd", "8086": "intel"}
 _BOUND_VENDORS = {"nvidia": "nvidia", "nouveau": "nvidia", "amdgpu": "amd", "i915": "intel", "xe": "intel"}
 _COMPANY_END = re.compile(
     r"^.{0,80}?\b(?:Inc\.|INC\.|Corp\.|Corporation|Co\., Ltd\.?|Ltd\.|LTD\.?|Limited|GmbH)\s{1,4}(\S.*)$"
@@ -196,7 +196,7 @@ def _devices(log: _Log, line: Line) -> None:
         bus_id, vendor, device, code = enumerated.groups()
         display = code in {"0300", "0302", "0380"}
         identity = f"{vendor}:{device}"
-        log.device(line, bus_id, device_id=identity, vendor=_VENDORS[vendor], class_code=code, display=display)
+        log.device(line, bus_id, device_id=identity, vendor=PCI_VENDORS[vendor], class_code=code, display=display)
     bound = _BOUND.search(text)
     if bound and "probe" not in text and "failed" not in text:
         driver, bus_id = bound.groups()

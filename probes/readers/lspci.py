@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...facts import Fact, Scalar
+from .common import PCI_VENDORS
 from .emit import coverage, make
 from .line import Line
 
@@ -39,7 +40,7 @@ _VENDORS = (
     ("Intel Corporation", "intel", "8086"),
     ("Mellanox Technologies", "mellanox", "15b3"),
 )
-_VENDOR_CODES = {"10de": "nvidia", "1002": "amd", "1022": "amd", "8086": "intel", "15b3": "mellanox"}
+_VENDOR_CODES = {**PCI_VENDORS, "1022": "amd", "15b3": "mellanox"}
 
 
 @dataclass

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ...facts import Fact, Scalar
-from .common import FactList, vendor_of
+from .common import PCI_VENDORS, FactList, vendor_of
 from .line import Line
 
 READER = "macos"
@@ -21,9 +21,9 @@ _UNAME = re.compile(r"[ \t]{0,8}Darwin .{0,400} (?P<machine>arm64|x86_64)[ \t]*$
 _ONLY = re.compile(r"[ \t]{0,4}Darwin[ \t]*$")
 _CORES = re.compile(r"(?P<cores>[0-9]{1,3})(?: \(|$)")
 _SIZE = re.compile(r"(?P<number>[0-9]{1,5}) (?P<unit>MB|GB|TB)\b")
-_VENDOR_ID = re.compile(r"\((?P<id>0x[0-9a-fA-F]{4})\)")
+_VENDOR_ID = re.compile(r"\(0x(?P<id>[0-9a-fA-F]{4})\)")
 _DEVICE = re.compile(r"0x(?P<id>[0-9a-fA-F]{4})$")
-_VENDORS = {"0x10de": "nvidia", "0x1002": "amd", "0x8086": "intel", "0x106b": "apple"}
+_VENDORS = {**PCI_VENDORS, "106b": "apple"}
 _SCALES = {"MB": 1, "GB": 1024, "TB": 1 << 20}
 _LABELS = frozenset(
     {
@@ -117,7 +117,7 @@ def _card(index: int, card: Mapping[str, tuple[str, Line]], out: FactList) -> No
     out.add(
         "gpu",
         {"index": index, "name": name, "vendor": vendor,
-         "device_id": f"{code['id'][2:]}:{device['id']}".lower() if code and device else None,
+         "device_id": f"{code['id']}:{device['id']}".lower() if code and device else None,
          "vram_mib": int(size["number"]) * _SCALES[size["unit"]] if size else None},
         line,
     )  # fmt: skip

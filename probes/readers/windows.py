@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...facts import Fact, Scalar
-from .common import FactList, leading_number, vendor_of
+from .common import PCI_VENDORS, FactList, leading_number, vendor_of
 from .line import Line
 
 READER = "windows"
@@ -41,7 +41,6 @@ _CORES = re.compile(r"\((?P<threads>[0-9]{1,4}) CPUs\)")
 _MEMORY = re.compile(r"(?P<mib>[0-9]{3,9})MB RAM$")
 _HARDWARE_SCHEDULING = re.compile(r"\bEnabled:(?P<on>True|False)")
 
-_VENDORS = {"10de": "nvidia", "1002": "amd", "8086": "intel"}
 _MACHINES = (("arm64", "arm64"), ("x64", "x86_64"), ("amd64", "x86_64"), ("x86", "i686"))
 
 # What each label stands for. The programs translate their labels; properties of CIM classes keep their names.
@@ -186,7 +185,7 @@ def _adapter(record: _Record, out: FactList) -> None:
         return
     if "driver" not in record and "compatible" not in record:
         return
-    vendor = _VENDORS.get(found["vendor"].lower(), "other")
+    vendor = PCI_VENDORS.get(found["vendor"].lower(), "other")
     out.add(
         "pci_device",
         {"bus_id": found["place"], "display": True, "vendor": vendor, "name": name or None,
