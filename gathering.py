@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Tick = Callable[[], None]
 
-# What `recommend --os` stands for.
 # The type of a loose key that no alias covers.
 _UNREAD = "stated"
 # The key whose value is the name of a GPU.

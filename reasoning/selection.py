@@ -28,8 +28,6 @@ _MODES: Mapping[str, tuple[str, ...]] = {
     "any_torch_python": ("torch", "python"),
     "any_all": ("torch", "driver", "python"),
 }
-# The reasons of strikes that another C library would take away.
-_LIBRARY = frozenset(("glibc", "musl"))
 # By accelerator, what torch calls the device: ROCm builds keep the name cuda.
 _DEVICES = {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu", "mps": "mps"}
 
@@ -244,7 +242,7 @@ class Selection:
                 changes = tuple(self.changes(other, mode))
                 return NoBuild(reason=self.words(f"recommend.none_{mode}"), changes=changes)
         candidates = {str(self.session.fields(i)["build"]) for i in self.session.memory.of_type("candidate")}
-        if candidates and candidates <= self._struck_for(_LIBRARY):
+        if candidates and candidates <= self._struck_by("library"):
             return self._no_build("recommend.none_library", "system", "recommend.change_library")
         if candidates:
             return self._no_build("recommend.none_card", "card", "recommend.change_card")
@@ -254,10 +252,9 @@ class Selection:
             return self._no_build("recommend.none_platform", "system", "recommend.change_system")
         return self._no_build("recommend.none_unknown_gpu", "gpu", "recommend.change_tell_gpu", "nvidia-smi")
 
-    def _struck_for(self, reasons: frozenset[str]) -> set[str]:
-        """The builds that are struck for one of the reasons."""
-        strikes = (self.session.fields(i) for i in self.session.memory.of_type("strike"))
-        return {str(f["build"]) for f in strikes if f["reason"] in reasons}
+    def _struck_by(self, kind: str) -> set[str]:
+        """The builds that a strike of that kind hits."""
+        return {str(self.session.fields(i)["build"]) for i in self.session.rows("strike", kind=kind)}
 
     def _no_build(self, reason: str, what: str, change: str, command: str | None = None) -> NoBuild:
         changed = Change(what=what, text=self.words(change), command=command)
