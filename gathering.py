@@ -12,7 +12,7 @@ import platform
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from .errors import InputError, InputTooLarge
 from .facts import Fact, Provenance
 from .knowledge.loader import Knowledge, load_knowledge
 from .messages import Message
-from .probes.readers import read_text
+from .probes.readers import Reading, read_text
 from .probes.readers.signatures import Signatures
 from .report.model import Recognised
 
@@ -33,6 +33,8 @@ Tick = Callable[[], None]
 
 # The type of a loose key that no alias covers.
 _UNREAD = "stated"
+# The reader of what an author wrote into a form.
+_FORM = "form"
 # The key whose value is the name of a GPU.
 _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
@@ -164,12 +166,31 @@ def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[l
     reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
         raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
-    facts = [*reading.facts, *_prose_facts(name, data, reading.facts, knowledge)]
-    layouts = (*reading.layouts, "prose") if len(facts) > len(reading.facts) else reading.layouts
+    form = _form_facts(name, reading, knowledge)
+    prose = _prose_facts(name, data, reading.facts, form, knowledge)
+    layouts = (*reading.layouts, *(["form"] if form else ()), *(["prose"] if prose else ()))
+    facts = [*reading.facts, *form, *prose]
     return facts, Recognised(source=name, layouts=layouts, facts=len(facts), truncated=reading.truncated or None)
 
 
-def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
+def _form_facts(name: str, reading: Reading, knowledge: Knowledge) -> list[Fact]:
+    """What the author wrote into a form, where no output in the text tells any of it."""
+    from .knowledge.factsfile import read_entries
+
+    rows = [(entry.label, entry.value, entry.line) for entry in reading.entries]
+    found = read_entries(rows, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
+    types = knowledge.vocabulary.types
+    told = {(fact.type, field_) for fact in reading.facts for field_ in fact.fields.keys() - types[fact.type].identity}
+    return [
+        Fact(fact.type, fact.fields, tuple(replace(p, kind="report", reader=_FORM) for p in fact.provenance))
+        for fact in found
+        if fact.type == "statement" or told.isdisjoint((fact.type, field_) for field_ in fact.fields)
+    ]
+
+
+def _prose_facts(
+    name: str, data: bytes, read: Sequence[Fact], form: Sequence[Fact], knowledge: Knowledge
+) -> list[Fact]:
     """What the author says around the outputs, or asks where there is no output at all.
 
     Statements only: what somebody mentions, nobody measured.
@@ -178,7 +199,7 @@ def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowle
     from .probes.readers.prose import passages
 
     found: dict[tuple[object, object], Fact] = {}
-    prose = passages(data, {p.line for fact in read for p in fact.provenance if p.line is not None})
+    prose = passages(data, {p.line for fact in (*read, *form) for p in fact.provenance if p.line is not None})
     for passage in prose:
         for fact in read_question(passage.text, knowledge.phrases, knowledge.names, name, passage.line):
             found.setdefault((fact.fields["kind"], fact.fields.get("detail")), fact)

@@ -34,7 +34,7 @@ _SAID_BY_ASKING = ("question_asked", "gpu_mentioned")
 # Derived types that reports are made of, whether or not a rule reads them too.
 _READ_BY_REPORTS = (
     "evidence", "symptom", "fix_offer", "fix_option", "pick", "strike", "driver_target", "wsl_known",
-    "plan_verdict", "plan_claim", "plan_beats", "advice_due",
+    "plan_verdict", "plan_claim", "plan_beats", "plan_note", "advice_due",
 )  # fmt: skip
 _SUPPORT = ("decisive", "strong", "weak")
 _UNKNOWN_KIND = Message("fault.source_kind")

@@ -190,7 +190,7 @@ def test_what_a_bare_name_is_taken_for_is_said() -> None:
         (
             "We have 10,000 USD for 4 students who fine-tune 8B models. What should we buy?",
             ("GeForce RTX 5090", "GeForce RTX 4090"),
-            "GeForce RTX 5090 is the better choice over GeForce RTX 4090",
+            "GeForce RTX 5090 is the best choice of the 12",
         ),
         (
             "two 3090 with NVLink or one 4090 for training?",
