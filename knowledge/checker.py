@@ -362,16 +362,14 @@ class _Checks:
                 check_rules((rule,))
                 sound.append(rule)
             except RuleError as error:
-                owners[rule.id].fault(self.problems, "when", Message("fault.engine", text=error))
+                owners[rule.id].fault(self.problems, "when", Message("fault.engine", text=error.message))
         while True:
             try:
                 levels(sound)
                 break
             except RuleError as error:
-                culprit = next(r for r in sound if str(error).startswith(f"rule {r.id}: "))
-                said = Message("fault.engine", text=str(error).partition(": ")[2])
-                owners[culprit.id].fault(self.problems, "when", said)
-                sound.remove(culprit)
+                owners[error.rule].fault(self.problems, "when", Message("fault.engine", text=error.fault))
+                sound = [rule for rule in sound if rule.id != error.rule]
         for first, second in repeated(r for unit in self.sources.rules.values() for r in unit.ir):
             same = first.group == second.group
             told = Message("fault.repeats_itself") if same else Message("fault.repeats", rule=first.group)
