@@ -89,7 +89,10 @@ def test_nothing_is_no_fault(text: str) -> None:
         ("a: 1\n---\nb: 2\n", ["f.yaml:2: not YAML: but found another document"]),
         ("a: *nowhere\n", ["f.yaml:1: not YAML: found undefined alias"]),
         ("a: \0\n", ["f.yaml: not YAML: a control character"]),
-        ("a: b: c\n", ['f.yaml:1: not YAML: a second ": " in one value; put the value in quotes, or indent it below its key']),
+        (
+            "a: b: c\n",
+            ['f.yaml:1: not YAML: a second ": " in one value; put the value in quotes, or indent it below its key'],
+        ),
     ],
 )
 def test_one_problem_with_its_line(text: str, expected: list[str]) -> None:
