@@ -35,6 +35,8 @@ Tick = Callable[[], None]
 _UNREAD = "stated"
 # The reader of what an author wrote into a form.
 _FORM = "form"
+# The statement that names a GPU.
+_MENTIONED = "gpu_mentioned"
 # The key whose value is the name of a GPU.
 _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
@@ -113,7 +115,7 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
             facts += own
             recognised.append(seen)
     if inputs.question:
-        facts += _question_facts(inputs.question, knowledge)
+        facts += _question_facts(inputs.question, facts, knowledge)
     facts += [f for k, v in inputs.goals.items() for f in _goal_facts(k, v)]
     if inputs.probe:
         from .probes.live import collect
@@ -203,18 +205,20 @@ def _prose_facts(
     for passage in prose:
         for fact in read_question(passage.text, knowledge.phrases, knowledge.names, name, passage.line):
             found.setdefault((fact.fields["kind"], fact.fields.get("detail")), fact)
-    asked = [] if read or not found else _asked(prose, name, knowledge)
+    asked = [] if read or not found else _asked(prose, [*found.values()], form, name, knowledge)
     return [*found.values(), *asked]
 
 
-def _asked(prose: Sequence[Passage], name: str, knowledge: Knowledge) -> list[Fact]:
-    """What a question adds to its statements: the models that it names, and that it is one."""
+def _asked(
+    prose: Sequence[Passage], said: Sequence[Fact], given: Sequence[Fact], name: str, knowledge: Knowledge
+) -> list[Fact]:
+    """What a question adds to its statements: the models and the machine that it names, and that it is one."""
     from .reasoning.plannames import models_of
 
     origin = (Provenance("user", name, prose[0].line, "question"),)
     models = models_of("\n".join(passage.text for passage in prose), knowledge)
     return [
-        *(Fact(f.type, f.fields, origin) for f in models),
+        *(Fact(f.type, f.fields, origin) for f in (*models, *_machine_asked_about(said, name, given, knowledge))),
         Fact("statement", {"kind": "question_asked"}, origin),
     ]
 
@@ -263,20 +267,46 @@ def _loose_facts(values: Mapping[str, str], knowledge: Knowledge) -> list[Fact]:
     return [f for f in facts if f.type != _UNREAD]
 
 
-def _question_facts(question: str, knowledge: Knowledge) -> list[Fact]:
+def _question_facts(question: str, given: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
     from .knowledge.phrases import read_question
     from .reasoning.plannames import models_of
 
-    facts = [
-        *read_question(question, knowledge.phrases, knowledge.names),
-        *models_of(question, knowledge),
-    ]
+    said = read_question(question, knowledge.phrases, knowledge.names)
+    facts = [*said, *models_of(question, knowledge), *_machine_asked_about(said, "question", given, knowledge)]
     facts += [
         Fact(f.type, f.fields, (Provenance("user", "question"),))
         for f in read_text(question, "question", signatures_of(knowledge)).facts
         if f.type == "error"
     ]
     return [*facts, Fact("statement", {"kind": "question_asked"}, (Provenance("user", "question"),))]
+
+
+def _machine_asked_about(said: Sequence[Fact], source: str, given: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
+    """The machine that a question of what fits names, in place of one that is there; nothing for other questions."""
+    from .knowledge.factsfile import read_entries
+
+    meant = [(f, m) for f in said if (m := knowledge.phrases.meanings.get(str(f.fields["kind"]))) is not None]
+    asked = {meaning.fits for _, meaning in meant} - {None}
+    if not asked:
+        return []
+    rows = [
+        (_GPU_KEY, f"{f.fields['number']}x {f.fields['detail']}", 1) for f in said if f.fields["kind"] == _MENTIONED
+    ]
+    facts: list[Fact] = []
+    for fact, meaning in meant:
+        value = str(fact.fields.get("number") or fact.fields["detail"])
+        key = meaning.machine or (meaning.goal if "here" in asked else None)
+        if key is not None:
+            rows.append((key, value, 1))
+        elif meaning.goal is not None:
+            facts += _goal_facts(meaning.goal, value)
+    named = read_entries(rows, source, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
+    told = {fact.type for fact in given}
+    origin = (Provenance("user", source),)
+    return [
+        *(Fact(f.type, f.fields, origin) for f in named if f.type != "statement" and f.type not in told),
+        *(Fact(f.type, f.fields, origin) for f in facts),
+    ]
 
 
 def card_facts(text: str, knowledge: Knowledge) -> list[Fact]:
@@ -287,7 +317,7 @@ def card_facts(text: str, knowledge: Knowledge) -> list[Fact]:
     if not found:
         raise InputError("input.no_gpu", text=text)
     origin = (Provenance("user", "--gpu"),)
-    return [Fact("statement", {"kind": "gpu_mentioned", "detail": name, "number": n}, origin) for name, n in found]
+    return [Fact("statement", {"kind": _MENTIONED, "detail": name, "number": n}, origin) for name, n in found]
 
 
 def _goal_facts(name: str, value: str) -> list[Fact]:

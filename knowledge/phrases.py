@@ -53,6 +53,16 @@ class Said:
     number: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a statement is in a question of what fits: the question itself (of versions that are wished for, or of those
+    that are there), a key of the machine, or a goal."""
+
+    fits: str | None
+    machine: str | None
+    goal: str | None
+
+
 class _Phrase:
     """The ways of saying one thing; patterns are compiled when the first text arrives."""
 
@@ -77,13 +87,18 @@ class _Phrase:
 class Phrases:
     """The phrase catalog, ready to match; immutable and shareable."""
 
-    def __init__(self, phrases: Iterable[_Phrase]) -> None:
+    def __init__(self, phrases: Iterable[_Phrase], meanings: Mapping[str, Meaning]) -> None:
         self._phrases = tuple(phrases)
+        self.meanings = meanings
 
     @classmethod
     def compile(cls, entries: Iterable[Mapping[str, Any]]) -> Phrases:
         """From catalog entries: `kind`, `patterns` and, optionally, `unless` (patterns that take it back)."""
-        return cls(_Phrase(str(e["kind"]), list(e["patterns"]), list(e.get("unless", ()))) for e in entries)
+        rows = list(entries)
+        return cls(
+            (_Phrase(str(e["kind"]), list(e["patterns"]), list(e.get("unless", ()))) for e in rows),
+            {str(e["kind"]): Meaning(e.get("fits"), e.get("machine"), e.get("goal")) for e in rows},
+        )
 
     @property
     def kinds(self) -> tuple[str, ...]:

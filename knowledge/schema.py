@@ -179,6 +179,9 @@ class CauseEntry(_Model):
     )
     message: Text | None = None
     asks: list[Slug] = Field(default_factory=list)
+    answers: bool = Field(
+        default=False, description="the finding is the answer to a question, not a state of a machine"
+    )
 
 
 class SymptomEntry(_Model):
@@ -190,6 +193,8 @@ class SymptomEntry(_Model):
     nvml: list[int] = Field(default_factory=list, description="codes that NVML does not start with")
     causes: dict[Slug, float]
     asks: list[Slug] = Field(default_factory=list)
+    undecided: Text | None = Field(default=None, description="what a report says where nothing explains it")
+    general: bool = Field(default=False, description="another symptom that is unexplained too is named before it")
 
 
 class AnswerEntry(_Model):
@@ -269,6 +274,13 @@ class PhraseEntry(_Model):
     )
     samples: list[str] = Field(min_length=1)
     near_misses: list[str] = Field(default_factory=list, description="sentences that must not give the kind")
+    fits: Literal["wanted", "here"] | None = Field(
+        default=None, description="then the question names a machine, and versions that are wished for or are there"
+    )
+    machine: str | None = Field(default=None, description="key of aliases.yaml that the detail is a value of, then")
+    goal: Slug | None = Field(
+        default=None, description="the goal that the detail is a value of, where it is wished for"
+    )
 
 
 class PublisherEntry(_Model):

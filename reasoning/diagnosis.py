@@ -140,6 +140,7 @@ class Diagnosis:
             because=tuple(reasons) or None,
             false_alarms=tuple(alarm[self.lang] for alarm in data.get("false_alarms", ())) or None,
             sources=tuple(s["url"] for s in data.get("sources", ())) or None,
+            answers=self.knowledge.causes.get(entry.cause, {}).get("answers") or None,
         )
 
     def _only_evidence(self, rule: str, cause: str) -> bool:
@@ -264,7 +265,8 @@ class Diagnosis:
             fixes=tuple(fixes),
             plan=answer,
             fix_plan=plan,
-            not_checked=() if answer and verdict == "ok" else gaps.not_checked(self.session, self.lang),
+            # What a question leaves open is no gap of a look at a machine.
+            not_checked=() if verdict == "ok" and findings[0].answers else gaps.not_checked(self.session, self.lang),
             questions=gaps.questions(
                 self.session,
                 self.asks(),
@@ -321,8 +323,9 @@ class Diagnosis:
         if verdict != "unknown" and findings:
             return words("summary.sentence", text=findings[0].title)
         if open_symptoms:
-            titles = [self.knowledge.symptoms[s]["title"][self.lang] for s in open_symptoms]
-            return words("summary.undecided", symptom=titles[0])
+            first = min((self.knowledge.symptoms[s] for s in open_symptoms), key=lambda s: bool(s.get("general")))
+            own: str | None = first.get("undecided", {}).get(self.lang)
+            return own or words("summary.undecided", symptom=first["title"][self.lang])
         if strange:
             return words("summary.no_rule", error=str(strange[0].fields.get("text", ""))[:160])
         lacking = self._lacking(_JUDGED)

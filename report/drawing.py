@@ -143,6 +143,16 @@ class Drawing:
         return [self.words(key) + self.words("fix.colon"), *lines] if lines else []
 
 
+def verdict_key(report: Report) -> str:
+    """The message that a report begins with: its verdict, or that it answers a question."""
+    plan, findings = report.plan, report.findings
+    if report.verdict == "ok" and plan is not None:
+        return "plan.answer" if plan.choices else f"plan.{plan.verdict}"
+    if report.verdict == "ok" and findings and findings[0].answers:
+        return "plan.answer"
+    return f"verdict.{report.verdict}"
+
+
 def advised(report: Report, words: Words) -> list[str]:
     """The recommendations, each with the program that shows it."""
     return [

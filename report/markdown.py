@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote, urlsplit
 
 from .citing import remark
-from .drawing import advised, steps_here
+from .drawing import advised, steps_here, verdict_key
 from .layout import clean, clean_lines
 from .messages import Words
 from .model import Finding, Fix, Lang, NotChecked, Question, Reason, Report, Step
@@ -138,10 +138,7 @@ class _Document:
     def verdict(self) -> str:
         """The answer in one paragraph."""
         plan = self.report.plan
-        key = f"verdict.{self.report.verdict}"
-        if plan and self.report.verdict == "ok":
-            key = "plan.answer" if plan.choices else f"plan.{plan.verdict}"
-        lines = [f"**{self.words(key)}** {prose(self.report.summary)}"]
+        lines = [f"**{self.words(verdict_key(self.report))}** {prose(self.report.summary)}"]
         if plan and plan.choices:
             lines += ["", f"- {self.label('choice')}{prose(self.words('list.and').join(plan.choices))}"]
         for reason in plan.reasons if plan else ():

@@ -132,6 +132,7 @@ class Finding(_Model):
     ruled_out: tuple[Reason, ...] | None = Field(default=None, description="commonly suspected, and not the cause here")
     false_alarms: tuple[str, ...] | None = None
     sources: tuple[str, ...] | None = Field(default=None, description="urls, see the report's sources")
+    answers: bool | None = Field(default=None, description="true where it is the answer to a question")
 
 
 class Plan(_Model):

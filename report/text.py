@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from .citing import with_remark
-from .drawing import LABEL, Drawing, actions, advised, is_posix, mirror_steps, shown_in
+from .drawing import LABEL, Drawing, actions, advised, is_posix, mirror_steps, shown_in, verdict_key
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
 from .model import (
@@ -108,10 +108,7 @@ class _ReportDrawing(Drawing):
         return [self.command(line) for line in lines] if step.command else lines
 
     def verdict_label(self) -> str:
-        plan = self.report.plan
-        if plan and self.report.verdict == "ok":
-            return self.words("plan.answer" if plan.choices else f"plan.{plan.verdict}")
-        return self.words(f"verdict.{self.report.verdict}")
+        return self.words(verdict_key(self.report))
 
     def headline_commands(self, fix: Fix | None) -> list[str]:
         if not fix or self.order or self.report.verdict != "problems":

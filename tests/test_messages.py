@@ -39,6 +39,7 @@ SAME = {
 # Ids that are completed with a value of the report or of the input.
 FAMILIES = (
     "coverage.verdict.",
+    "engine.",
     "environment.by.",
     "explain.op.",
     "fault.what.",
@@ -62,6 +63,7 @@ FAMILIES = (
     "validate.verdict.",
     "verdict.",
     "whynot.outranked.",
+    "yaml.",
 )
 SAYING = {"Message", "InputError", "InputTooLarge", "TimeLimit", "ChangeError", "words", "self.words", "Failure"}
 

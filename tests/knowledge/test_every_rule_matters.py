@@ -1,8 +1,8 @@
 """Every rule matters: without it, and without its own examples, some outcome that is asserted elsewhere changes.
 
 May live here: taking rules out of the knowledge and judging again what rests on them. Outcomes are the cases of
-tests/cases, the healthy machines, the planning questions, and the examples of the other rules. An outcome in none of
-whose runs a rule fired cannot change without it, so only the others are judged again.
+tests/cases, the healthy machines, the questions of planning and of what fits, and the examples of the other rules. An
+outcome in none of whose runs a rule fired cannot change without it, so only the others are judged again.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from gpurules.reasoning.selection import Selection
 from gpurules.reasoning.session import Engine, Session, native_engine
 
 from .. import judging
+from ..fits.test_questions import QUESTIONS as FITS
 from ..planning.test_questions import QUESTIONS
 from ..test_machines import MACHINES, VERDICTS
 
@@ -121,6 +122,15 @@ def plans() -> Iterator[Outcome]:
         yield of_inputs(question, Inputs(question=question), judge)
 
 
+def answered(report: dict[str, Any], title: str) -> bool:
+    return [f["title"] for f in report["findings"]][:1] == [title]
+
+
+def fits() -> Iterator[Outcome]:
+    for question, _, title, _ in FITS:
+        yield of_inputs(question, Inputs(question=question), partial(answered, title=title))
+
+
 def example_fails(rule: str, known: Knowledge, engine: Engine) -> bool:
     return rule in known.rules and not all(result.ok for result in run_examples(known, [rule]))
 
@@ -130,7 +140,7 @@ def resting_on() -> dict[str, list[Outcome]]:
     """The outcomes in whose runs a rule file fires, by the file, those of cases first."""
     found: dict[str, list[Outcome]] = {rule: [] for rule in KNOWLEDGE.rules}
     engine = native_engine(KNOWLEDGE)
-    for outcome in (*cases(), *machines(), *plans()):
+    for outcome in (*cases(), *machines(), *plans(), *fits()):
         watched = Watched(engine)
         assert not outcome.wrong(KNOWLEDGE, watched), outcome.name
         for rule in watched.fired & found.keys():

@@ -31,7 +31,7 @@ TERMS = {
     "wants_ddp", "wants_fsdp", "wants_offload", "wants_checkpointing", "no_checkpointing", "asks_count",
     "optimizer_adamw8bit", "optimizer_adamw", "optimizer_sgd", "optimizer_adafactor",
     "optimizer_lion", "batch_size", "sequence_k", "sequence_tokens", "budget_usd", "budget_cny", "budget_wan",
-    "vram_stated", "cpu_cores",
+    "vram_stated", "cpu_cores", "smi_cuda_mentioned", "cuda_major_mentioned", "python_mentioned", "system_mentioned",
 }  # fmt: skip
 
 
