@@ -38,6 +38,8 @@ _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
 _MAX_PROSE = 2_000
 _PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
+# What a list in a report may tell of.
+_LISTED = ("gpu", "driver", "os", "torch", "python")
 # What is installed, and which of its domains were looked at.
 _INSTALLED = ("torch", "package", "arch_list", "torch_target", "python_environment", "vllm")
 _INSTALLED_DOMAINS = ("torch", "packages", "arch_list", "python_environments")
@@ -164,9 +166,27 @@ def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[l
     reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
         raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
-    facts = [*reading.facts, *_prose_facts(name, data, reading.facts, knowledge)]
-    layouts = (*reading.layouts, "prose") if len(facts) > len(reading.facts) else reading.layouts
+    listed = _listed_facts(name, data, reading.facts, knowledge) if reading.facts else []
+    prose = _prose_facts(name, data, reading.facts, knowledge)
+    facts = [*reading.facts, *listed, *prose]
+    layouts = (*reading.layouts, *(["listed"] if listed else []), *(["prose"] if prose else []))
     return facts, Recognised(source=name, layouts=layouts, facts=len(facts), truncated=reading.truncated or None)
+
+
+def _listed_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
+    """What the author lists of the machine beside the outputs, of the things that no output tells."""
+    from .probes.readers.listed import items
+
+    told = {fact.type for fact in read}
+    taken = {p.line for fact in read for p in fact.provenance if p.line is not None}
+    found: list[Fact] = []
+    for item in items(data, taken):
+        if item.key == _GPU_KEY and not knowledge.names.identify(item.value):
+            continue
+        for fact in _loose_facts({item.key: item.value}, knowledge):
+            if fact.type in _LISTED and fact.type not in told:
+                found.append(Fact(fact.type, fact.fields, (Provenance("report", name, item.line, "listed"),)))
+    return found
 
 
 def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
