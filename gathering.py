@@ -198,7 +198,8 @@ def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowle
     from .probes.readers.prose import passages
 
     found: dict[tuple[object, object], Fact] = {}
-    prose = passages(data, {p.line for fact in read for p in fact.provenance if p.line is not None})
+    taken = {p.line for fact in read for p in fact.provenance if p.line is not None}
+    prose = passages(data, taken, alone=not read)
     for passage in prose:
         for fact in read_question(passage.text, knowledge.phrases, knowledge.names, name, passage.line):
             found.setdefault((fact.fields["kind"], fact.fields.get("detail")), fact)
