@@ -30,7 +30,8 @@ def advise(
 ) -> tuple[Advice, ...]:
     """The fitting advice: what a word of the question asks for comes first, then what was said, then what was found.
 
-    causes: of the findings; what is not for a program that the machine runs is left out. due: what the state of the machine calls for, with the reason.
+    causes: of the findings; what is not for a program that the machine runs is left out. due: what the state of the
+    machine calls for, with the reason.
     """
     facts = tuple(facts)
     said = {str(f.fields.get("kind")) for f in facts if f.type == "statement"}

@@ -18,14 +18,18 @@ from .line import Line
 READER = "container_run"
 _MAX_LINES = 60
 
-_RUN = re.compile(r"\b(?P<engine>nvidia-docker|docker|podman|nerdctl)(?: container)? (?:run|create)(?=\s+(?:-|\S{1,80}[/:]))")
+_RUN = re.compile(
+    r"\b(?P<engine>nvidia-docker|docker|podman|nerdctl)(?: container)? (?:run|create)\s{1,8}(?:-|\S{1,80}[/:])"
+)
 _GPU = re.compile(
-    r"(?:--gpus\b|--runtime[= ]nvidia\b|--device[= ]\S{0,20}(?:nvidia\.com/gpu|/dev/nvidia|/dev/dxg)|NVIDIA_VISIBLE_DEVICES)"
+    r"(?:--gpus\b|--runtime[= ]nvidia\b|--device[= ]\S{0,20}(?:nvidia\.com/gpu|/dev/nvidia|/dev/dxg)"
+    r"|NVIDIA_VISIBLE_DEVICES)"
 )
 _OTHER_VENDOR = re.compile(r"--device[= ]\S{0,20}/dev/(?:kfd|dri)\b")
 _TRIAL = re.compile(r"\bnvidia-smi\b|\bhello-world\b|\s--help\b")
 _ELSEWHERE = re.compile(
-    r"(?:^|[ /])(?:redis|postgres|mysql|mariadb|mongo|nginx|traefik|grafana|prom|portainer|open-webui)[/:\w.-]{0,40}(?:\s|$)"
+    r"(?:^|[ /])(?:redis|postgres|mysql|mariadb|mongo|nginx|traefik|grafana|prom|portainer|open-webui)"
+    r"[/:\w.-]{0,40}(?:\s|$)"
 )
 _CONTINUED = ("\\", "^", "`")
 

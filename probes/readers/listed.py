@@ -1,4 +1,4 @@
-"""The list in which an author describes the machine: `- GPU: RTX 4090`, `显卡：3060`, or the bare `RTX 4090, torch 2.5.1`.
+"""The list in which an author describes the machine: `- GPU: RTX 4090`, `显卡：3060`, bare `RTX 4090, torch 2.5.1`.
 
 May live here: finding such items by their form, each with its line. Must not: what a name or version stands for, and
 lines that a reader or signature made facts of.
@@ -26,32 +26,41 @@ _KEYS = {
         "driver", "driver version", "nvidia driver", "nvidia driver version", "gpu driver", "gpu driver version",
         "graphics driver", "nvidia drivers", "驱动", "驱动版本", "显卡驱动", "显卡驱动版本", "nvidia驱动",
     ),
-    "os": ("os", "operating system", "system os", "os version", "os platform and distribution", "操作系统", "系统", "系统版本"),
+    "os": (
+        "os", "operating system", "system os", "os version", "os platform and distribution",
+        "操作系统", "系统", "系统版本",
+    ),
     "torch": ("torch", "pytorch", "torch version", "pytorch version", "pytorch版本", "torch版本"),
     "python": ("python", "python version", "python版本"),
 }  # fmt: skip
 _BY_KEY = {name: key for key, names in _KEYS.items() for name in names}
 _PAIR = re.compile(
-    r"[ \t>]{0,12}(?:[-*+\u2022] {1,4}(?:\[[xX]\] )?|[0-9]{1,2}[.)\u3001] {0,4})?[*_`]{0,3}"
-    r"(?P<key>[A-Za-z\u4e00-\u9fff][A-Za-z /()\u4e00-\u9fff]{1,40}?)[*_`]{0,3}[ \t]{0,4}[:\uff1a=][*_`]{0,3}[ \t]{0,4}"
+    r"[ \t>]{0,12}(?:[-*+•] {1,4}(?:\[[xX]\] )?|[0-9]{1,2}[.)、] {0,4})?[*_`]{0,3}"
+    r"(?P<key>[A-Za-z一-鿿][A-Za-z /()一-鿿]{1,40}?)[*_`]{0,3}[ \t]{0,4}[:：=][*_`]{0,3}[ \t]{0,4}"
     r"(?P<value>[^ \t].{0,120})$"
 )
 _NOTE = re.compile(r"\((?:e\.g\.|GPU\?|if |i\.e\.).*?\)|\((?:GPU|CPU)\)$")
 _LEAD = re.compile(
     r"[ \t>]{0,12}(?:(?:my |the |our )?(?:environment|env|setup|system|config(?:uration)?|versions?|specs?)"
-    r"|环境|配置|我的环境|运行环境|硬件环境|软件环境)(?: is)?[ \t]{0,2}[:\uff1a]",
+    r"|环境|配置|我的环境|运行环境|硬件环境|软件环境)(?: is)?[ \t]{0,2}[:：]",
     re.IGNORECASE,
 )
-_SPLIT = re.compile(r"[,\uff0c;\uff1b、]|\s{2,}|\t")
+_SPLIT = re.compile(r"[,，;；、]|\s{2,}|\t")
 _VERSION = r"[0-9]{1,3}(?:\.[0-9]{1,4}){1,3}(?:\.dev[0-9]{6,8})?(?:\+[a-z0-9.]{2,12})?"
 _BARE = {
-    "torch": re.compile(rf"(?:py)?torch(?:\s?版本)?[ =v:]{{0,4}}(?P<value>{_VERSION})(?: (?:with|by|from|via) (?:conda|pip))?$", re.I),
-    "torch cuda": re.compile(r"(?:cudatoolkit|pytorch-cuda)[ =v:]{1,4}(?P<value>[0-9]{1,2}\.[0-9])$", re.I),
-    "python": re.compile(rf"python(?:\s?版本)?[ =v:]{{0,4}}(?P<value>3\.[0-9]{{1,2}}(?:\.[0-9]{{1,2}})?)$", re.I),
-    "driver": re.compile(
-        r"(?:nvidia |gpu )?(?:driver(?: version)?|驱动(?:版本)?)[ =v:]{0,4}(?P<value>[0-9]{3}\.[0-9]{2,3}(?:\.[0-9]{2})?)$", re.I
+    "torch": re.compile(
+        rf"(?:py)?torch(?:\s?版本)?[ =v:]{{0,4}}(?P<value>{_VERSION})(?: (?:with|by|from|via) (?:conda|pip))?$", re.I
     ),
-    "os": re.compile(r"(?P<value>(?:Windows|Win) ?1[01](?: (?:Pro|Home))?|Ubuntu ?[12][0-9]\.[0-9]{2}(?:\.[0-9])?(?: LTS)?|Debian ?1[0-9])$", re.I),
+    "torch cuda": re.compile(r"(?:cudatoolkit|pytorch-cuda)[ =v:]{1,4}(?P<value>[0-9]{1,2}\.[0-9])$", re.I),
+    "python": re.compile(r"python(?:\s?版本)?[ =v:]{0,4}(?P<value>3\.[0-9]{1,2}(?:\.[0-9]{1,2})?)$", re.I),
+    "driver": re.compile(
+        r"(?:nvidia |gpu )?(?:driver(?: version)?|驱动(?:版本)?)[ =v:]{0,4}"
+        r"(?P<value>[0-9]{3}\.[0-9]{2,3}(?:\.[0-9]{2})?)$", re.I
+    ),
+    "os": re.compile(
+        r"(?P<value>(?:Windows|Win) ?1[01](?: (?:Pro|Home))?|Ubuntu ?[12][0-9]\.[0-9]{2}(?:\.[0-9])?(?: LTS)?"
+        r"|Debian ?1[0-9])$", re.I
+    ),
     "gpu": re.compile(
         r"(?:[1-9] ?[x*×] ?)?(?:显卡|gpu)?\s?(?P<value>(?:(?:NVIDIA|GeForce|Tesla|Quadro) ){0,2}"
         r"(?:RTX|GTX|Tesla|Quadro|TITAN|Radeon|RX|[AHLVTP][1-9]0{0,2}0?)[ A-Za-z0-9-]{0,24})$", re.I
@@ -59,7 +68,7 @@ _BARE = {
 }  # fmt: skip
 _PLAIN_VALUE = {
     "driver": re.compile(r"v?(?P<value>[0-9]{3}\.[0-9]{2,3}(?:\.[0-9]{2})?)\b"),
-    "torch": re.compile(rf"v?(?P<value>{_VERSION})(?![0-9.])"),
+    "torch": re.compile(rf"v?(?P<value>{_VERSION})(?:[^0-9.]|$)"),
     "python": re.compile(r"v?(?P<value>3\.[0-9]{1,2}(?:\.[0-9]{1,2})?)\b"),
 }
 
