@@ -180,9 +180,7 @@ def _listed_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowl
     told = {fact.type for fact in read}
     taken = {p.line for fact in read for p in fact.provenance if p.line is not None}
     found: list[Fact] = []
-    for item in items(data, taken):
-        if item.key == _GPU_KEY and not knowledge.names.identify(item.value):
-            continue
+    for item in items(data, lambda text: knowledge.names.identify(text) is not None, taken):
         for fact in _loose_facts({item.key: item.value}, knowledge):
             if fact.type in _LISTED and fact.type not in told:
                 found.append(Fact(fact.type, fact.fields, (Provenance("report", name, item.line, "listed"),)))

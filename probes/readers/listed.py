@@ -9,7 +9,7 @@ Only keys whose meaning cannot be mistaken are taken: `CUDA: 12.4` may be the dr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
 _MAX_TEXT = 2_000_000
@@ -61,10 +61,7 @@ _BARE = {
         r"(?P<value>(?:Windows|Win) ?1[01](?: (?:Pro|Home))?|Ubuntu ?[12][0-9]\.[0-9]{2}(?:\.[0-9])?(?: LTS)?"
         r"|Debian ?1[0-9])$", re.I
     ),
-    "gpu": re.compile(
-        r"(?:[1-9] ?[x*×] ?)?(?:显卡|gpu)?\s?(?P<value>(?:(?:NVIDIA|GeForce|Tesla|Quadro) ){0,2}"
-        r"(?:RTX|GTX|Tesla|Quadro|TITAN|Radeon|RX|[AHLVTP][1-9]0{0,2}0?)[ A-Za-z0-9-]{0,24})$", re.I
-    ),
+    "gpu": re.compile(r"(?:[1-9] ?[x*×] ?)?(?:显卡|gpu)?\s?(?P<value>[A-Za-z][A-Za-z0-9 -]{1,40})$", re.I),
 }  # fmt: skip
 _PLAIN_VALUE = {
     "driver": re.compile(r"v?(?P<value>[0-9]{3}\.[0-9]{2,3}(?:\.[0-9]{2})?)\b"),
@@ -82,8 +79,11 @@ class Item:
     value: str
 
 
-def items(data: bytes | str, taken: Set[int] = frozenset()) -> list[Item]:
-    """The items of a text, the first of each key; `taken` are numbers of lines that are facts already."""
+def items(data: bytes | str, is_gpu: Callable[[str], bool], taken: Set[int] = frozenset()) -> list[Item]:
+    """The items of a text, the first of each key.
+
+    is_gpu: whether a text names a GPU. taken: numbers of lines that are facts already.
+    """
     text = data[:_MAX_TEXT]
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
@@ -91,21 +91,21 @@ def items(data: bytes | str, taken: Set[int] = frozenset()) -> list[Item]:
     for number, raw in enumerate(text.split("\n"), start=1):
         if number in taken or len(raw) > _MAX_LINE or len(found) >= _MAX_ITEMS:
             continue
-        for key, value in _of_line(raw.rstrip("\r")):
+        for key, value in _of_line(raw.rstrip("\r"), is_gpu):
             found.setdefault(key, Item(number, key, value))
     return list(found.values())
 
 
-def _of_line(line: str) -> Iterator[tuple[str, str]]:
+def _of_line(line: str, is_gpu: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
     if (lead := _LEAD.match(line)) is None and (pair := _PAIR.match(line)):
         key = _BY_KEY.get(_NOTE.sub("", pair["key"]).strip().casefold())
         value = pair["value"].strip(" \t*_`")
-        if key is not None and (plain := _plain(key, value)):
+        if key is not None and (plain := _plain(key, value)) and (key != "gpu" or is_gpu(plain)):
             yield key, plain
         return
     rest = line[lead.end() :] if lead else line
     parts = [part.strip(" \t。.*`") for part in _SPLIT.split(rest)]
-    read = [_bare(part) for part in parts if part]
+    read = [_bare(part, is_gpu) for part in parts if part]
     # Without a lead every part must be of the list: in a sentence a name says nothing of the machine.
     if lead or (read and all(item is not None for item in read)):
         yield from (item for item in read if item is not None)
@@ -120,8 +120,9 @@ def _plain(key: str, value: str) -> str | None:
     return match["value"] if match else None
 
 
-def _bare(part: str) -> tuple[str, str] | None:
+def _bare(part: str, is_gpu: Callable[[str], bool]) -> tuple[str, str] | None:
     for key, form in _BARE.items():
-        if match := form.match(part):
+        match = form.match(part)
+        if match and (key != "gpu" or is_gpu(match["value"])):
             return key, match["value"].strip()
     return None
