@@ -1,4 +1,4 @@
-"""The list in which an author describes the machine: items by their key, and bare ones where the whole line is a list."""
+"""The list in which an author describes the machine: items by their key, and bare ones where the line is a list."""
 
 from __future__ import annotations
 
