@@ -39,6 +39,8 @@ _PAIR = re.compile(
     r"(?P<key>[A-Za-z一-鿿][A-Za-z /()一-鿿]{1,40}?)[*_`]{0,3}[ \t]{0,4}[:：=][*_`]{0,3}[ \t]{0,4}"
     r"(?P<value>[^ \t].{0,120})$"
 )
+_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]{1,4}(?P<key>[^#\n]{2,50}?)[ \t#?？:：*]{0,6}$")
+_BULLET = re.compile(r"[ \t]{0,8}(?:[-*+] )?[ \t]{0,4}")
 _NOTE = re.compile(r"\((?:e\.g\.|GPU\?|if |i\.e\.).*?\)|\((?:GPU|CPU)\)$")
 _LEAD = re.compile(
     r"[ \t>]{0,12}(?:(?:my |the |our )?(?:environment|env|setup|system|config(?:uration)?|versions?|specs?)"
@@ -61,7 +63,10 @@ _BARE = {
         r"(?P<value>(?:Windows|Win) ?1[01](?: (?:Pro|Home))?|Ubuntu ?[12][0-9]\.[0-9]{2}(?:\.[0-9])?(?: LTS)?"
         r"|Debian ?1[0-9])$", re.I
     ),
-    "gpu": re.compile(r"(?:[1-9] ?[x*×] ?)?(?:显卡|gpu)?\s?(?P<value>[A-Za-z][A-Za-z0-9 -]{1,40})$", re.I),
+    "gpu": re.compile(
+        r"(?:[1-9] ?[x*×] ?)?(?:显卡|gpu)?\s?(?P<value>[A-Za-z][A-Za-z0-9 -]{1,40}?)"
+        r"(?:\s?显卡)?(?:\s?[x*×]\s?[0-9]{1,2}|\s?[0-9]{1,2}\s?[张块])?$", re.I
+    ),
 }  # fmt: skip
 _PLAIN_VALUE = {
     "driver": re.compile(r"v?(?P<value>[0-9]{3}\.[0-9]{2,3}(?:\.[0-9]{2})?)\b"),
@@ -88,15 +93,27 @@ def items(data: bytes | str, is_gpu: Callable[[str], bool], taken: Set[int] = fr
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     found: dict[str, Item] = {}
+    headed: str | None = None  # the key of the heading above, until a line follows it
     for number, raw in enumerate(text.split("\n"), start=1):
         if number in taken or len(raw) > _MAX_LINE or len(found) >= _MAX_ITEMS:
+            headed = None
             continue
-        for key, value in _of_line(raw.rstrip("\r"), is_gpu):
+        line = raw.rstrip("\r")
+        if heading := _HEADING.match(line):
+            headed = _BY_KEY.get(_NOTE.sub("", heading["key"]).strip(" *").casefold())
+            continue
+        for key, value in _of_line(line, is_gpu, headed):
             found.setdefault(key, Item(number, key, value))
+        if line.strip():
+            headed = None
     return list(found.values())
 
 
-def _of_line(line: str, is_gpu: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+def _of_line(line: str, is_gpu: Callable[[str], bool], headed: str | None) -> Iterator[tuple[str, str]]:
+    below = _plain(headed, _BULLET.sub("", line, count=1).strip(" *_`")) if headed else None
+    if headed and below and (headed != "gpu" or is_gpu(below)):
+        yield headed, below
+        return
     if (lead := _LEAD.match(line)) is None and (pair := _PAIR.match(line)):
         key = _BY_KEY.get(_NOTE.sub("", pair["key"]).strip().casefold())
         value = pair["value"].strip(" \t*_`")

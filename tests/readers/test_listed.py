@@ -23,6 +23,9 @@ def read(text: str) -> dict[str, str]:
         ("* [x] PyTorch version: 2.5.1+cu121", "torch", "2.5.1+cu121"),
         ("OS = Ubuntu 22.04", "os", "Ubuntu 22.04"),
         ("RTX 4090", "gpu", "RTX 4090"),
+        ("RTX 4090 显卡*4", "gpu", "RTX 4090"),
+        ("### Operating System\n\nUbuntu 22.04", "os", "Ubuntu 22.04"),
+        ("## GPU model?\n- RTX 4090", "gpu", "RTX 4090"),
         ("Python 3.11.4", "python", "3.11.4"),
     ],
 )
@@ -51,6 +54,8 @@ def test_after_a_lead_the_rest_need_not_be_known() -> None:
         "GPU: yes",
         "Driver: the newest",
         "torch: nightly of last week",
+        "### GPU\n\nI do not know\nsee below",
+        "### GPU\n### What happened",
     ],
 )
 def test_what_tells_nothing_of_the_machine(line: str) -> None:
