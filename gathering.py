@@ -12,7 +12,7 @@ import platform
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from .errors import InputError, InputTooLarge
 from .facts import Fact, Provenance
 from .knowledge.loader import Knowledge, load_knowledge
 from .messages import Message
-from .probes.readers import read_text
+from .probes.readers import Reading, read_text
 from .probes.readers.signatures import Signatures
 from .report.model import Recognised
 
@@ -33,6 +33,8 @@ Tick = Callable[[], None]
 
 # The type of a loose key that no alias covers.
 _UNREAD = "stated"
+# The reader of what an author wrote into a form.
+_FORM = "form"
 # The key whose value is the name of a GPU.
 _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
@@ -166,15 +168,33 @@ def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[l
     reading = read_text(data, name, signatures_of(knowledge), tick)
     if reading.refused:
         raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
-    listed = _listed_facts(name, data, reading.facts, knowledge) if reading.facts else []
-    prose = _prose_facts(name, data, reading.facts, knowledge)
-    facts = [*reading.facts, *listed, *prose]
-    layouts = (*reading.layouts, *(["listed"] if listed else []), *(["prose"] if prose else []))
+    form = _form_facts(name, reading, knowledge)
+    told = (*reading.facts, *form)
+    listed = _listed_facts(name, data, told, knowledge) if told else []
+    prose = _prose_facts(name, data, reading.facts, form, knowledge)
+    later = {"form": form, "listed": listed, "prose": prose}
+    facts = [*reading.facts, *form, *listed, *prose]
+    layouts = (*reading.layouts, *(layout for layout, found in later.items() if found))
     return facts, Recognised(source=name, layouts=layouts, facts=len(facts), truncated=reading.truncated or None)
 
 
+def _form_facts(name: str, reading: Reading, knowledge: Knowledge) -> list[Fact]:
+    """What the author wrote into a form, where no output in the text tells any of it."""
+    from .knowledge.factsfile import read_entries
+
+    rows = [(entry.label, entry.value, entry.line) for entry in reading.entries]
+    found = read_entries(rows, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
+    types = knowledge.vocabulary.types
+    told = {(fact.type, field_) for fact in reading.facts for field_ in fact.fields.keys() - types[fact.type].identity}
+    return [
+        Fact(fact.type, fact.fields, tuple(replace(p, kind="report", reader=_FORM) for p in fact.provenance))
+        for fact in found
+        if fact.type == "statement" or told.isdisjoint((fact.type, field_) for field_ in fact.fields)
+    ]
+
+
 def _listed_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
-    """What the author lists of the machine beside the outputs, of the things that no output tells."""
+    """What the author lists of the machine beside the outputs, of the things that no output and no form tells."""
     from .probes.readers.listed import items
 
     told = {fact.type for fact in read}
@@ -187,7 +207,9 @@ def _listed_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowl
     return found
 
 
-def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
+def _prose_facts(
+    name: str, data: bytes, read: Sequence[Fact], form: Sequence[Fact], knowledge: Knowledge
+) -> list[Fact]:
     """What the author says around the outputs, or asks where there is no output at all.
 
     Statements only: what somebody mentions, nobody measured.
@@ -196,8 +218,8 @@ def _prose_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowle
     from .probes.readers.prose import passages
 
     found: dict[tuple[object, object], Fact] = {}
-    taken = {p.line for fact in read for p in fact.provenance if p.line is not None}
-    prose = passages(data, taken, alone=not read)
+    taken = {p.line for fact in (*read, *form) for p in fact.provenance if p.line is not None}
+    prose = passages(data, taken, alone=not read and not form)
     for passage in prose:
         for fact in read_question(passage.text, knowledge.phrases, knowledge.names, name, passage.line):
             found.setdefault((fact.fields["kind"], fact.fields.get("detail")), fact)

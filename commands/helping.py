@@ -152,6 +152,8 @@ class Command(click.Command):
     """A command that is explained in the language of the reader, and complains in it."""
 
     context_class = Context
+    # What click would complain of in English only: see `parse_args`.
+    allow_extra_args = True
 
     def __init__(self, *args: Any, about: str | None = None, **settings: Any) -> None:
         """about: what its texts are called in the catalog; by default its name."""
@@ -159,9 +161,16 @@ class Command(click.Command):
         self.about = about or str(self.name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments, once it is known in which language to complain of them."""
+        """The arguments, once it is known in which language to complain of them; only a group may leave some over."""
         ctx.meta.setdefault(_WANTED, wanted_lang(args))
-        return super().parse_args(ctx, args)
+        try:
+            left = super().parse_args(ctx, args)
+        except click.BadOptionUsage as error:
+            error.ctx = error.ctx or ctx
+            raise
+        if left and not isinstance(self, click.Group) and not ctx.resilient_parsing:
+            raise click.UsageError(said("usage.extra", lang_of(ctx), {"values": left}), ctx)
+        return left
 
     def invoke(self, ctx: click.Context) -> Any:
         """The command; errors of ours become one complaint."""
@@ -253,12 +262,20 @@ def _usage_fault(error: click.ClickException, lang: Lang) -> str | None:
         return None
     if isinstance(error, click.NoSuchOption):
         return said("usage.no_option", lang, {"name": error.option_name})
+    if isinstance(error, click.BadOptionUsage) and error.ctx is not None:
+        return said(_option_fault(error.option_name, error.ctx), lang, {"name": error.option_name})
     if isinstance(error, click.BadParameter) and error.param is not None:
         name = error.param.get_error_hint(error.ctx) if error.ctx else str(error.param.name)
         if isinstance(error, click.MissingParameter):
             return said("usage.missing", lang, {"name": name})
         return said("usage.bad_value", lang, {"name": name, "text": _value_fault(error.param.type) or error.message})
     return None
+
+
+def _option_fault(name: str, context: click.Context) -> str:
+    """A known option is used wrongly where its value is missing, or where it is a flag and was given one."""
+    flags = (o for o in context.command.params if isinstance(o, click.Option) and o.is_flag)
+    return "usage.takes_no_value" if any(name in (*o.opts, *o.secondary_opts) for o in flags) else "usage.needs_value"
 
 
 def _value_fault(kind: click.ParamType[Any]) -> Message | None:

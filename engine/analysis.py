@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..messages import Message
 from .ir import Conclusion, Pattern, Ref, Rule
 
 ORDERING = ("lt", "le", "gt", "ge")
@@ -21,7 +22,16 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 
 
 class RuleError(ValueError):
-    """A rule base that no engine accepts; the message names the rule."""
+    """A rule base that no engine accepts: the fault, and the id of the rule that has it."""
+
+    def __init__(self, rule: str, fault: str, part: Message | None = None, **values: object) -> None:
+        self.rule = rule
+        self.fault = Message(f"engine.{fault}", **values)
+        self.message = Message("engine.fault", where=part or Message("engine.rule", rule=rule), fault=self.fault)
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message.said("en")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,7 @@ def check_rules(rules: Sequence[Rule]) -> None:
     seen: set[str] = set()
     for rule in rules:
         if rule.id in seen:
-            raise RuleError(f"rule {rule.id}: the id is used twice")
+            raise RuleError(rule.id, "id_twice")
         seen.add(rule.id)
         _check_rule(rule)
 
@@ -58,10 +68,10 @@ def negatives(rule: Rule) -> tuple[Pattern, ...]:
 def _check_rule(rule: Rule) -> None:
     aliases = [p.alias for p in rule.patterns]
     if len(set(aliases)) != len(aliases):
-        raise RuleError(f"rule {rule.id}: an alias is used twice")
+        raise RuleError(rule.id, "alias_twice")
     bindable = [p.alias for p in positives(rule)]
     if len(bindable) > MAX_POSITIVE:
-        raise RuleError(f"rule {rule.id}: more than {MAX_POSITIVE} positive patterns")
+        raise RuleError(rule.id, "too_many", n=MAX_POSITIVE)
     earlier: list[str] = []
     for pattern in rule.patterns:
         _check_pattern(rule.id, pattern, bindable if pattern.negated else earlier, aliases)
@@ -72,39 +82,39 @@ def _check_rule(rule: Rule) -> None:
 
 
 def _check_pattern(rule: str, pattern: Pattern, allowed: Sequence[str], aliases: Sequence[str]) -> None:
-    where = f"rule {rule}, pattern {pattern.alias}"
-    _check_names(where, (pattern.type, *(t.field for t in pattern.tests), *(j.field for j in pattern.joins)))
+    part = Message("engine.pattern", rule=rule, alias=pattern.alias)
+    _check_names(rule, part, (pattern.type, *(t.field for t in pattern.tests), *(j.field for j in pattern.joins)))
     for test in pattern.tests:
         if test.op not in TEST_OPS:
-            raise RuleError(f"{where}: unknown operator {test.op!r}")
+            raise RuleError(rule, "operator", part, op=test.op)
         if test.op in ORDERING and (isinstance(test.value, bool) or not isinstance(test.value, int)):
-            raise RuleError(f"{where}: {test.op} compares integers only, not {test.value!r}")
+            raise RuleError(rule, "integers_only", part, op=test.op, value=test.value)
         if test.op != "known" and (test.op in ("in", "not_in")) != isinstance(test.value, tuple):
-            raise RuleError(f"{where}: {test.op} does not take {test.value!r}")
+            raise RuleError(rule, "no_such_value", part, op=test.op, value=repr(test.value))
     for join in pattern.joins:
         if join.op not in JOIN_OPS:
-            raise RuleError(f"{where}: unknown join operator {join.op!r}")
+            raise RuleError(rule, "join_operator", part, op=join.op)
         if join.alias not in aliases:
-            raise RuleError(f"{where}: joins the unknown alias {join.alias!r}")
+            raise RuleError(rule, "join_unknown", part, alias=join.alias)
         if join.alias not in allowed:
-            raise RuleError(f"{where}: may not join {join.alias!r}, which is negated or comes later")
-        _check_names(where, (join.other,))
+            raise RuleError(rule, "join_later", part, alias=join.alias)
+        _check_names(rule, part, (join.other,))
 
 
 def _check_conclusion(rule: str, conclusion: Conclusion, bindable: Sequence[str]) -> None:
-    where = f"rule {rule}, conclusion {conclusion.type}"
-    _check_names(where, (conclusion.type, *conclusion.fields))
+    part = Message("engine.conclusion", rule=rule, type=conclusion.type)
+    _check_names(rule, part, (conclusion.type, *conclusion.fields))
     for value in conclusion.fields.values():
         if isinstance(value, Ref):
             if value.alias not in bindable:
-                raise RuleError(f"{where}: refers to {value.alias!r}, which binds no row")
-            _check_names(where, (value.field,))
+                raise RuleError(rule, "no_row", part, alias=value.alias)
+            _check_names(rule, part, (value.field,))
 
 
-def _check_names(where: str, names: Iterable[str]) -> None:
+def _check_names(rule: str, part: Message, names: Iterable[str]) -> None:
     for name in names:
         if not _NAME.match(name):
-            raise RuleError(f"{where}: {name!r} is not an identifier")
+            raise RuleError(rule, "identifier", part, name=name)
 
 
 def levels(rules: Sequence[Rule]) -> tuple[Level, ...]:
@@ -118,7 +128,7 @@ def levels(rules: Sequence[Rule]) -> tuple[Level, ...]:
     for number, rule in enumerate(rules):
         for pattern in negatives(rule):
             if component[pattern.type] == component[number]:
-                raise RuleError(f"rule {rule.id}: its negation of {pattern.type} depends on its own conclusions")
+                raise RuleError(rule.id, "negation", type=pattern.type)
     depth = _depths(edges, component)
     grouped: dict[int, list[int]] = {}
     recursive: dict[int, set[str]] = {}

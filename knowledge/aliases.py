@@ -22,17 +22,20 @@ from .yamlnodes import Node, load
 
 Template = Mapping[str, Mapping[str, Scalar]]
 ALWAYS = ("text", "rest")
-_OPTIONS = ("keys", "as", "values", "gives")
+_OPTIONS = ("keys", "as", "values", "gives", "forms")
 _SECTIONS = ("env_prefixes", "distros", "packages", "sections", "aliases")
 
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """What a key means: how its value is converted and the facts that the outputs fill."""
+    """What a key means: how its value is converted and the facts that the outputs fill. `forms`: whether it is also
+    believed as the label of an entry in a pasted form, where any program may have printed it.
+    """
 
     converter: str
     gives: Template
     values: Mapping[str, Scalar]
+    forms: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Aliases:
         numbered: dict[str, Alias] = {}
         for entry in data["aliases"]:
             values = {str(key).casefold(): value for key, value in entry.get("values", {}).items()}
-            alias = Alias(entry["as"], entry["gives"], values)
+            alias = Alias(entry["as"], entry["gives"], values, bool(entry.get("forms")))
             for key in entry["keys"]:
                 table, name = _table_of(str(key))
                 {"exact": exact, "prefixes": prefixes, "numbered": numbered}[table][name] = alias

@@ -34,7 +34,7 @@ _SAID_BY_ASKING = ("question_asked", "gpu_mentioned")
 # Derived types that reports are made of, whether or not a rule reads them too.
 _READ_BY_REPORTS = (
     "evidence", "symptom", "fix_offer", "fix_option", "pick", "strike", "driver_target", "wsl_known",
-    "plan_verdict", "plan_claim", "plan_beats", "advice_due",
+    "plan_verdict", "plan_claim", "plan_beats", "plan_note", "advice_due",
 )  # fmt: skip
 _SUPPORT = ("decisive", "strong", "weak")
 _UNKNOWN_KIND = Message("fault.source_kind")
@@ -362,16 +362,14 @@ class _Checks:
                 check_rules((rule,))
                 sound.append(rule)
             except RuleError as error:
-                owners[rule.id].fault(self.problems, "when", Message("fault.engine", text=error))
+                owners[rule.id].fault(self.problems, "when", Message("fault.engine", text=error.message))
         while True:
             try:
                 levels(sound)
                 break
             except RuleError as error:
-                culprit = next(r for r in sound if str(error).startswith(f"rule {r.id}: "))
-                said = Message("fault.engine", text=str(error).partition(": ")[2])
-                owners[culprit.id].fault(self.problems, "when", said)
-                sound.remove(culprit)
+                owners[error.rule].fault(self.problems, "when", Message("fault.engine", text=error.fault))
+                sound = [rule for rule in sound if rule.id != error.rule]
         for first, second in repeated(r for unit in self.sources.rules.values() for r in unit.ir):
             same = first.group == second.group
             told = Message("fault.repeats_itself") if same else Message("fault.repeats", rule=first.group)

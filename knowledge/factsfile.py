@@ -11,7 +11,7 @@ Loose: anything else; what is not understood is kept as `stated` and listed, nev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import yaml
@@ -30,6 +30,7 @@ MAX_EVENTS = 100_000
 MAX_VALUE = 2_000
 MAX_SENTENCE = 20_000
 READER = "facts file"
+Entry = tuple[str, str, int]
 # A snapshot keeps under `raw` what its facts were read from.
 _BESIDE_FACTS = ("schema", "version", "facts", "raw")
 _FROM = "_from"
@@ -76,6 +77,22 @@ def read_facts(
         return FactsReading(facts, [])
     context = Context(names, aliases.env_prefixes, aliases.distros)
     return _Loose(name, vocabulary, aliases, phrases, context).read(root)
+
+
+def read_entries(
+    entries: Iterable[Entry], name: str, vocabulary: Vocabulary, aliases: Aliases, phrases: Phrases, names: GpuFinder
+) -> list[Fact]:
+    """The facts of a form's entries `(label, value, line)`: of each meaning the first one that can be read."""
+    loose = _Loose(name, vocabulary, aliases, phrases, Context(names, aliases.env_prefixes, aliases.distros))
+    told: set[tuple[int, str]] = set()
+    for label, value, line in entries:
+        found = aliases.find(label)
+        if found is None or not found.alias.forms:
+            continue
+        meaning = (id(found.alias), found.rest)
+        if meaning not in told and loose.entry(label, found, value, line):
+            told.add(meaning)
+    return loose.result().facts
 
 
 # --- the file --------------------------------------------------------------------------------------------------------
@@ -239,6 +256,19 @@ class _Loose:
             else:
                 for text, line in _scalars(node):
                     self._sentence(text, line)
+        return self.result()
+
+    def entry(self, key: str, found: Found, text: str, line: int) -> bool:
+        """Keep what a value says; false, and nothing kept, where the alias cannot read it."""
+        drafts = self._drafts(found, text, text, line) or []
+        # `GPU: 0` is as often an index as a number of cards.
+        kept = [draft for draft in drafts if found.alias.converter != "gpus" or draft.type == "gpu"]
+        for draft in kept:
+            self._keep(draft, key, text, found.alias)
+        return bool(kept)
+
+    def result(self) -> FactsReading:
+        """Everything that was read so far, joined."""
         self._join_gpus()
         self._settle_wsl()
         facts = [*self._merged(self.devices), *self._merged(self.drafts), *self.statements]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 # Part of the cache's key: raise it when the compiled form changes without a change of the files.
-CACHE_FORMAT = 11
+CACHE_FORMAT = 12
 # A half-written file of this age was left by a process that died.
 _ABANDONED_S = 3600
 

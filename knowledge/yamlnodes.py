@@ -19,7 +19,7 @@ import yaml
 
 from ..errors import reason
 from ..facts import Scalar
-from ..messages import Message
+from ..messages import Message, known
 from .problems import Problems
 
 _INT = re.compile(r"-?(?:0|[1-9]\d*)\Z")
@@ -80,13 +80,19 @@ def parse(text: str, file: str, problems: Problems) -> Node | None:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         # A reader's error says `reason`, the others `problem`.
-        reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-        problems.add(file, mark.line + 1 if mark else 0, "", Message("fault.yaml", reason=reason))
+        said = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
+        problems.add(file, mark.line + 1 if mark else 0, "", Message("fault.yaml", reason=_parser_fault(said)))
         return None
     except (RecursionError, ValueError) as error:
         problems.add(file, 0, "", Message("fault.yaml", reason=type(error).__name__))
         return None
     return None if root is None else _Converter(file, problems).node(root, 0)
+
+
+def _parser_fault(said: str) -> Message | str:
+    """What the parser finds wrong, in our words where there are any: the faults that people make."""
+    name = "yaml." + re.sub(r"[^a-z0-9]+", "_", said.lower()).strip("_")
+    return Message(name) if known(name) else said
 
 
 def load(path: Path, problems: Problems, name: str | None = None) -> Node | None:

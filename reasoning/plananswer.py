@@ -23,7 +23,8 @@ _PARTS = ("weights", "gradients", "optimizer", "activations", "kv_cache", "conte
 _LORA = ("lora", "qlora")
 _FULL = ("full", "pretrain")
 _MIB = 1024
-_MAX_REASONS = 12
+_MAX_REASONS = 14
+_MAX_SENTENCES = 4
 
 _Row = Mapping[str, Scalar]
 
@@ -49,7 +50,12 @@ def plan_of(session: Session, lang: Lang) -> Plan | None:
         ranges=ranges,
         claims=tuple(sorted({str(row["claim"]) for row in _rows(session, "plan_claim")})),
         reasons=tuple(
-            [*_parts(estimates, words), *_said(session, choices, lang), *_assumed(request, words)][:_MAX_REASONS]
+            [
+                *_said(session, choices, lang),
+                *_noted(session, choices, lang),
+                *_parts(estimates, words),
+                *_assumed(request, words),
+            ][:_MAX_REASONS]
         ),
     )
 
@@ -57,7 +63,7 @@ def plan_of(session: Session, lang: Lang) -> Plan | None:
 def _within_budget(session: Session, choices: Sequence[str]) -> dict[str, int | float]:
     """How many of the first choice the budget buys."""
     found = {str(row["label"]): int(row["affordable"]) for row in _rows(session, "plan_card") if "affordable" in row}
-    return {"cards_affordable": found[choices[0]]} if choices and choices[0] in found else {}
+    return {"cards_affordable": found[choices[0]]} if choices and found.get(choices[0]) else {}
 
 
 def _rows(session: Session, type_name: str) -> list[_Row]:
@@ -153,14 +159,30 @@ def _parts(estimates: Sequence[_Row], words: Words) -> list[Reason]:
 
 def _said(session: Session, choices: Sequence[str], lang: Lang) -> list[Reason]:
     """Why the first choice is ahead of the others, the nearest first: the sentences of the rules that compare them."""
-    found: dict[str, Reason] = {}
     rows = [row for row in session.memory.of_type("plan_beats") if session.fields(row)["winner"] in choices[:1]]
-    for row in sorted(rows, key=lambda row: choices.index(str(session.fields(row)["loser"]))):
+    return _sentences(session, sorted(rows, key=lambda row: choices.index(str(session.fields(row)["loser"]))), lang)
+
+
+def _noted(session: Session, choices: Sequence[str], lang: Lang) -> list[Reason]:
+    """What is to know beside the answer: of the question first, then of the choices in their order."""
+    places = {"": -1} | {label: place for place, label in enumerate(choices)}
+
+    def place(row: int) -> tuple[int, str]:
+        fields = session.fields(row)
+        return places.get(str(fields.get("about", "")), len(choices)), str(fields["kind"])
+
+    return _sentences(session, sorted(session.memory.of_type("plan_note"), key=place), lang)
+
+
+def _sentences(session: Session, rows: Sequence[int], lang: Lang) -> list[Reason]:
+    """What the rules say that concluded these rows; one sentence once, the first few."""
+    found: dict[str, Reason] = {}
+    for row in rows:
         firing = session.because(row)
         if firing is not None:
             text = session.rule_text(firing.rule, "because", session.bindings(firing), lang)
             found.setdefault(text, Reason(text=text))
-    return list(found.values())[:4]
+    return list(found.values())[:_MAX_SENTENCES]
 
 
 def _assumed(request: Request, words: Words) -> list[Reason]:

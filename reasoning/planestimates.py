@@ -142,8 +142,9 @@ def _trained(request: Request, model: Model, known: Tables, end: str, *, whole: 
 
 
 def _host_memory(request: Request, model: Model, known: Tables, end: str) -> float:
-    """What the machine's own memory holds where the optimizer works there: weights, gradients and moments."""
-    return sum(_trained(request, model, known, end, whole=False).values())
+    """What the machine's own memory holds where the optimizer works there: weights, gradients, moments, and buffers."""
+    state = sum(_trained(request, model, known, end, whole=False).values())
+    return state * known.figure("host_buffers").of(end)
 
 
 def _frozen(model: Model, method: Method, known: Tables, end: str) -> float:

@@ -1,7 +1,7 @@
-"""The power and the DataLoader workers of the machine that a planning question is about.
+"""The power and the DataLoader workers of what a planning question is about.
 
-May live here: applying the formulas to the machine's cards and cores. Must not: a formula (knowledge/formulas.py), any
-figure (data in `knowledge/facts`), any verdict.
+May live here: applying the formulas to the machine's cards and cores, and to cards to choose between. Must not: a
+formula (knowledge/formulas.py), any figure (data in `knowledge/facts`), any verdict.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..knowledge import formulas
 from .planrequest import Request
-from .plantables import ENDS, Tables
+from .plantables import ENDS, Card, Tables
 
 
 def power(request: Request, known: Tables) -> list[dict[str, Any]]:
@@ -34,6 +34,16 @@ def power(request: Request, known: Tables) -> list[dict[str, Any]]:
         count = sum(c.count for c in request.machine)
         fields |= {"psu_w": supply, "limit_w": formulas.power_limit(supply, count, rest.value, headroom.value)}
     return [fields]
+
+
+def option_power(card: Card, known: Tables) -> dict[str, int]:
+    """The power in W that cards of one kind draw together, and the supply for a machine with them."""
+    watts = card.number("tdp_w")
+    if watts is None:
+        return {}
+    total = watts * card.count
+    supply = formulas.power_supply(total, known.figure("rest_w").value, known.figure("psu_headroom").value)
+    return {"power_w": total, "supply_w": supply}
 
 
 def workers(request: Request, known: Tables) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ..facts import Fact, Provenance
 from ..knowledge.loader import Knowledge
 from ..report.messages import Words
 from .planestimates import estimate, least_count
-from .planmachine import power, workers
+from .planmachine import option_power, power, workers
 from .planrequest import Request, read_request
 from .plansettings import settle, topics
 from .plantables import Card, Model, Tables, tables
@@ -61,7 +61,7 @@ def _made(request: Request, known: Tables) -> Iterator[_Row]:
     role = "option" if request.options else "machine"
     for card in request.cards:
         named = {"product": card.product, "label": card.label, "role": role, "count": card.count}
-        yield "plan_card", {**named, **card.fields}
+        yield "plan_card", {**named, **card.fields, **option_power(card, known)}
     if request.model is not None:
         yield from _estimates(request, request.model, known)
     for fields in power(request, known):
@@ -107,6 +107,7 @@ def _request_fields(topic: str, request: Request) -> dict[str, Any]:
         "method": request.method,
         "cards": sum(c.count for c in cards),
         "different": len({c.product for c in cards}),
+        "options": len(request.options),
     }
     if cards:
         fields["products"] = " + ".join(c.label for c in cards)

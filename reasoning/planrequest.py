@@ -146,22 +146,29 @@ def _options(request: Request, facts: Iterable[Fact], knowledge: Knowledge, know
     """The cards to choose between: named as options, named in a question of purchase, or all that the budget buys."""
     if "options" in request.goals:
         found = knowledge.names.find_all(request.goals["options"])
-        return tuple(known.card(product, count) for product, count in found)
+        return _priced([known.card(product, count) for product, count in found], request, known)
     here = any(f.type == "gpu" for f in facts)
     buying = bool({"asks_purchase", "asks_which_card"} & request.kinds)
     comparing = "compares_cards" in request.kinds or (buying and "wants_mixed_gpus" not in request.kinds)
     if not here and ((comparing and len(request.machine) > 1) or ("asks_worth" in request.kinds and request.machine)):
-        return _alike(request.machine, known)
+        return _priced(_alike(request.machine, known), request, known)
     if (buying or request.budget) and not request.machine and (request.budget or request.model):
-        amount, currency = request.budget or (10**9, "USD")
-        unit = currency.lower()
-        prices = {p: int(row[unit]) for p, row in known.prices.items() if unit in row}
-        return tuple(
-            known.card(p, 1, {"price": price, **({"affordable": amount // price} if request.budget else {})})
-            for p, price in prices.items()
-            if price <= amount
-        )
+        priced = _priced([known.card(product, 1) for product in known.prices], request, known)
+        return tuple(card for card in priced if "price" in card.fields and card.fields.get("affordable", 1) != 0)
     return ()
+
+
+def _priced(cards: Iterable[Card], request: Request, known: Tables) -> tuple[Card, ...]:
+    """The cards with their price at launch, what they cost together, and how many of them the budget buys."""
+    unit = request.budget[1].lower() if request.budget else "usd"
+    return tuple(_with_price(card, known.prices.get(card.product, {}).get(unit), request.budget) for card in cards)
+
+
+def _with_price(card: Card, price: Scalar | None, budget: tuple[int, str] | None) -> Card:
+    if price is None:
+        return card
+    bought = {"affordable": budget[0] // int(price)} if budget else {}
+    return replace(card, fields={**card.fields, "price": int(price), "cost": int(price) * card.count, **bought})
 
 
 def _alike(cards: Sequence[Card], known: Tables) -> tuple[Card, ...]:

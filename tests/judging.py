@@ -9,8 +9,8 @@ candidates (all, in order); order (these are among the findings, in this order);
 [low, high] (of the first finding); fixes (each is met by one fix, in this order; every field given must be equal, of
 packages those named); fix_ids (of all fixes, in order); never_actions, never_indexes (of no fix whatever); questions
 and advice (ids of all, in order); never_questions; plan (verdict, choices: the first ones, numbers: [low, high] by
-name, claims); recommend (what `recommend` answers to the same inputs: build, absent where there is none; changes: what
-would have to change; alternatives: all of them).
+name, claims, reasons: each of these stands in one); recommend (what `recommend` answers to the same inputs: build,
+absent where there is none; reason: why there is none; changes: what would have to change; alternatives: all of them).
 """
 
 from __future__ import annotations
@@ -80,9 +80,11 @@ def recommend_faults(result: dict[str, Any], expect: dict[str, Any]) -> list[str
     """Where a recommendation, as JSON, is not what is expected."""
     build = f"{result['torch']}+{result['index']}" if "torch" in result else None
     changes = [change["what"] for change in (result.get("none") or {}).get("changes", ())]
+    reason = (result.get("none") or {}).get("reason")
     others = [f"{other['torch']}+{other['index']}" for other in result.get("alternatives", ())]
     found = [] if build == expect.get("build") else [f"recommends {build}"]
     found += [] if changes == expect.get("changes", []) else [f"changes {changes}"]
+    found += [] if reason == expect.get("reason", reason) else [f"reason {reason}"]
     return [*found, *([] if others == expect.get("alternatives", others) else [f"alternatives {others}"])]
 
 
@@ -121,8 +123,14 @@ def _plan(plan: dict[str, Any] | None, expect: dict[str, Any] | None) -> list[st
     choices = expect.get("choices", [])
     found += [f"choices {plan['choices']}"] if plan["choices"][: len(choices)] != choices else []
     numbers = plan["numbers"]
+    reasons = [reason["text"] for reason in plan["reasons"]]
     return [
         *found,
+        *(
+            f"no reason {text!r} among {reasons}"
+            for text in expect.get("reasons", ())
+            if text not in "\n".join(reasons)
+        ),
         *(
             f"{name} {numbers.get(name)}"
             for name, (low, high) in expect.get("numbers", {}).items()

@@ -156,6 +156,8 @@ COMPLAINTS: dict[str, tuple[list[str], str]] = {
     "no path": (["check", "nope"], "'PATH' 的值无效：没有这样的文件或文件夹，或不能用于此处"),
     "no value": (["rules", "new", "x"], "缺少 '--area'"),
     "no option": (["diagnose", "--reprot", "x"], "没有选项 --reprot"),
+    "a value for a flag": (["diagnose", "--json=3"], "--json 不接受值"),
+    "too much": (["why", "1", "2", "3"], "多余的参数：2、3"),
     "no command": (["diagnos"], "没有命令 'diagnos'。"),
     "a typo in facts": (["diagnose", "--facts", "facts.yaml"], "facts.yaml:2: gpu.nmae: 未知字段；是否指“name”？"),
     "no rule": (["rules", "show", "nothing-like-it"], "没有规则“nothing-like-it”"),
@@ -183,6 +185,14 @@ def test_every_complaint_is_in_chinese(name: str, screen: Screen, tmp_path: Path
     assert (code, out) == (2, "")
     assert err.startswith("gpurules: " + complaint)
     assert list(untranslated(err)) == []
+
+
+def test_a_missing_value_is_complained_of_in_the_language_of_the_locale(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    told = "gpurules: --gpu 缺少值\n请参阅“gpurules recommend --help”。\n"
+    assert screen("recommend", "--gpu", lang=None) == (2, "", told)
 
 
 # --- help -------------------------------------------------------------------------------------------------------------

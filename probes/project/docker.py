@@ -13,8 +13,10 @@ from ...facts import Fact, Scalar
 from .facts import Asked, Read, items, line_of, mapping, texts, yaml_of
 from .requirements import joined
 
-_PIP_INDEX = re.compile(r"(?:--extra-index-url|--index-url|-i|--find-links|-f)[ =]+[\"']?(?P<url>https?://[^\s\"']+)")
-_PIP_INSTALL = re.compile(r"\b(?:uv )?pip3? install (?P<rest>.*)")
+_PIP_INDEX = re.compile(
+    r"(?:(?P<beside>--extra-index-url|--find-links|-f)|--index-url|-i)[ =]+[\"']?(?P<url>https?://[^\s\"']+)"
+)
+_PIP_INSTALL = re.compile(r"\b(?P<uv>uv )?pip3? install (?P<rest>.*)")
 _COMMANDS = re.compile(r"&&|;|\|")
 _FROM = re.compile(r"^FROM\s+(?:--platform=\S+\s+)?(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?", re.IGNORECASE)
 _ARG = re.compile(r"^ARG\s+(?P<name>[A-Za-z_][A-Za-z0-9_]*)=[\"']?(?P<value>[^\s\"']*)", re.IGNORECASE)
@@ -45,17 +47,20 @@ def read_dockerfile(text: str, name: str, target: Read, _before: tuple[Fact, ...
                 asked.add("base_image", number, file=name, line=number, image=image, **_stated(image))
             stages.add((start["stage"] or "").lower())
         for installed in filter(None, map(_PIP_INSTALL.search, _COMMANDS.split(_filled(line, values)))):
-            _installed(installed["rest"], number, asked)
+            _installed(installed["rest"], number, asked, by_uv=bool(installed["uv"]))
     return asked
 
 
-def _installed(command: str, number: int, asked: Asked) -> None:
-    indexes = [asked.index(found["url"], number) for found in _PIP_INDEX.finditer(command)]
+def _installed(command: str, number: int, asked: Asked, *, by_uv: bool) -> None:
+    named = [*_PIP_INDEX.finditer(command)]
+    # pip takes the newest of all indexes; uv asks the default one last, and only for what no other has.
+    beside = not by_uv and all(found["beside"] for found in named)
+    indexes = [asked.index(found["url"], number, beside=beside) for found in named]
     variant = indexes[0] if len(indexes) == 1 else None
     for word in _PIP_INDEX.sub("", command).split():
         package = word.strip("\"'")
         if package[:1].isalpha() and "/" not in package and not package.endswith((".txt", ".whl")):
-            asked.requirement(package, number, variant)
+            asked.requirement(package, number, variant, beside=beside)
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

@@ -45,18 +45,24 @@ class Asked:
         self.target = target
         self.facts: list[Fact] = []
         self._variants: set[str] = set()
+        self._beside: set[bool] = set()
 
     def add(self, kind: str, at: int | None, /, **fields: Scalar | None) -> None:
         """A fact of this file."""
         known = {key: value for key, value in fields.items() if value is not None}
         self.facts.append(Fact(kind, known, (Provenance("user", self.name, at, "project"),)))
 
-    def index(self, url: str, line: int | None, *, for_all: bool = True) -> str | None:
-        """A package index; its variant. for_all: packages without an index of their own come from it."""
+    def index(self, url: str, line: int | None, *, for_all: bool = True, beside: bool = False) -> str | None:
+        """A package index; its variant. for_all: packages without an index of their own come from it.
+
+        beside: it comes on top of the default index and has no priority, so that the newest of both is taken.
+        """
         found = _VARIANT.search(url)
         variant = found["variant"] if found else None
         if variant and for_all:
             self._variants.add(variant)
+        if for_all:
+            self._beside.add(beside)
         self.add(
             "project_index",
             line,
@@ -67,7 +73,9 @@ class Asked:
         )
         return variant
 
-    def requirement(self, text: str, line: int | None, variant: str | None = None, role: str = "asked") -> None:
+    def requirement(
+        self, text: str, line: int | None, variant: str | None = None, role: str = "asked", beside: bool = False
+    ) -> None:
         """A requirement as pip writes it; one under a condition that does not hold is none."""
         found = _REQUIREMENT.match(" ".join(text.split()))
         if found is None:
@@ -77,6 +85,7 @@ class Asked:
             return
         asked = parse(found["spec"])
         self.package(found["name"], asked, line, text.strip(), variant=asked.local or variant, role=role,
+                     beside_default=True if beside and variant and not asked.local else None,
                      conditional=True if holds is None else None)  # fmt: skip
 
     def package(
@@ -92,6 +101,8 @@ class Asked:
     def done(self) -> list[Fact]:
         """The facts; where the file names no index at all, packages come from the default one."""
         more: dict[str, Scalar] = {"variant": next(iter(self._variants))} if len(self._variants) == 1 else {}
+        if more and self._beside == {True}:
+            more["beside_default"] = True
         if not any(fact.type == "project_index" for fact in self.facts):
             more = {"default_index": True}
         return [_with(more, f) if _of_index(f) else f for f in self.facts]

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from ...facts import Fact
 from .facts import MAX_LINES, Asked, Read
 
-INDEX = re.compile(r"^(?:--extra-index-url|--index-url|-i|--find-links|-f)[ =]+[\"']?(?P<url>https?://[^\s\"']+)")
+INDEX = re.compile(
+    r"^(?:(?P<beside>--extra-index-url|--find-links|-f)|--index-url|-i)[ =]+[\"']?(?P<url>https?://[^\s\"']+)"
+)
 _INCLUDE = re.compile(r"^(?P<option>-r|--requirement|-c|--constraint)[ =]*(?P<name>[^\s#:]+)")
 _CONSTRAINTS = re.compile(r"(?:^|/)constraints[^/]*\.(?:txt|in)$")
 
@@ -24,12 +26,12 @@ def read(text: str, name: str, target: Read, _before: tuple[Fact, ...]) -> Asked
         line = raw.strip()
         index = INDEX.match(line)
         if index is not None:
-            asked.index(index["url"], number)
+            asked.index(index["url"], number, beside=bool(index["beside"]))
         elif line and line[0] not in "#-" and "://" not in line:
             asked.requirement(line, number, role=role)
     if not any(fact.type == "project_index" for fact in asked.facts):
-        for url in _inherited(name, target):
-            asked.index(url, None)
+        for index in _inherited(name, target):
+            asked.index(index["url"], None, beside=bool(index["beside"]))
     return asked
 
 
@@ -66,8 +68,8 @@ def _is_constraint(name: str, target: Read) -> bool:
     return bool(_CONSTRAINTS.search(name)) or any(True for _ in _including(name, target, ("-c", "--constraint")))
 
 
-def _inherited(name: str, target: Read) -> Iterator[str]:
+def _inherited(name: str, target: Read) -> Iterator[re.Match[str]]:
     for other in _including(name, target, ("-r", "--requirement", "-c", "--constraint")):
         for _, line in joined(target.texts[other]):
             if found := INDEX.match(line.strip()):
-                yield found["url"]
+                yield found

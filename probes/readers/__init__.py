@@ -13,6 +13,7 @@ from ...facts import Fact
 from . import clean as cleaning
 from . import errors
 from .common import merge_equal
+from .form import Entry, entries
 from .line import Line
 from .signatures import Signatures
 
@@ -75,12 +76,15 @@ _ABOUT_SYSTEM = ("system", "windows", "macos")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text says. `layouts`: which readers found something; `refused`: why nothing was read."""
+    """What a text says. `layouts`: which readers found something; `entries`: what its author wrote into a form, on
+    lines of which no fact was made; `refused`: why nothing was read.
+    """
 
     facts: tuple[Fact, ...]
     layouts: tuple[str, ...]
     truncated: bool = False
     refused: str | None = None
+    entries: tuple[Entry, ...] = ()
 
 
 def read_text(
@@ -109,8 +113,11 @@ def read_text(
     if found:
         layouts.append("errors")
         facts.extend(found)
-    kept = _without_coarser(_without_side_remarks(facts))
-    return Reading(tuple(merge_equal(kept)), tuple(layouts), cleaned.truncated)
+    kept = merge_equal(_without_coarser(_without_side_remarks(facts)))
+    taken = {origin.line for fact in kept for origin in fact.provenance if origin.line is not None}
+    return Reading(
+        tuple(kept), tuple(layouts), cleaned.truncated, entries=tuple(entries(cleaned.lines, frozenset(taken)))
+    )
 
 
 def _without_side_remarks(facts: Sequence[Fact]) -> list[Fact]:

@@ -365,7 +365,11 @@ HOSTILE = [
         b"".join(b" " * i + b"a:\n" for i in range(60)),
         "facts.yaml:41: nested deeper than 40 levels\nfacts.yaml:42: nested deeper than 40 levels",
     ),
-    ("no yaml", b"gpu: [1\ndriver: 2", "facts.yaml:2: not YAML: did not find expected ',' or ']'"),
+    (
+        "no yaml",
+        b"gpu: [1\ndriver: 2",
+        'facts.yaml:2: not YAML: a "[" or "{" that is not closed, or a missing comma in it',
+    ),
     ("twice", b"gpu: T4\ngpu: A10\n", "facts.yaml:2: gpu: given twice"),
 ]
 

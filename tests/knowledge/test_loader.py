@@ -256,7 +256,7 @@ def test_every_fault_with_file_line_and_field(tmp_path: Path) -> None:
         " must be text or: must be a whole number or: must be true or false",
         "rules/gpu/shape.yaml:11: examples.silent: must have at least 1, not 0",
         "rules/gpu/twice.yaml:15: area: given twice",
-        "rules/gpu/yaml.yaml:3: not YAML: did not find expected node content",
+        "rules/gpu/yaml.yaml:3: not YAML: a value is missing",
         "rules/misplaced.yaml: must stand at rules/AREA/ID.yaml",
         "rules/torch/gpu-listed.yaml:1: id: already used by rules/gpu/gpu-listed.yaml",
         'symptom.yaml: nothing reads this file; did you mean "symptoms.yaml"?',

@@ -60,7 +60,7 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("几张 4090 能全参微调 Llama-3 8B", CAPACITY, "yes", {"cards_needed": (8, 10)}),
     ("需要多少张 A100 80GB 才能微调 Qwen2.5-72B", CAPACITY, "yes", {"cards_needed": (18, 24)}),
     ("How many GT 1030 for full fine-tuning of Llama-3-70B?", CAPACITY, "no", {}),
-    ("单卡 4090 用 CPU offload 能全参微调 Llama-2-7B 吗", CAPACITY, "yes", {"cpu_ram_gib": (85, 105)}),
+    ("单卡 4090 用 CPU offload 能全参微调 Llama-2-7B 吗", CAPACITY, "yes", {"cpu_ram_gib": (140, 160)}),
     ("Can I train ResNet-50 with batch size 128 on an RTX 3060?", CAPACITY, "yes", {"full_ft_vram_gib": (6, 8)}),
     ("Can I train ResNet-50 in fp32 with batch size 512 on an RTX 4090?", CAPACITY, "no", {}),
 ]
@@ -190,7 +190,7 @@ def test_what_a_bare_name_is_taken_for_is_said() -> None:
         (
             "We have 10,000 USD for 4 students who fine-tune 8B models. What should we buy?",
             ("GeForce RTX 5090", "GeForce RTX 4090"),
-            "GeForce RTX 5090 is the better choice over GeForce RTX 4090",
+            "GeForce RTX 5090 is the best choice of the 12",
         ),
         (
             "two 3090 with NVLink or one 4090 for training?",

@@ -87,6 +87,20 @@ ERRORS = (
          ["project_pins_conflict"]),
         ({"requirements.txt": f"torch==2.6.0\n--extra-index-url {INDEX}/cpu\n"}, "Tesla T4", "580.95.05",
          ["project_asks_for_cpu_build"]),
+        ({"requirements.txt": f"torch\n--extra-index-url {INDEX}/cu121\n"}, "Tesla T4", "535.104.05",
+         ["project_needs_newer_driver"]),
+        ({"requirements.txt": f"torch\n--index-url {INDEX}/cu121\n"}, "Tesla T4", "535.104.05",
+         ["none_project_fits"]),
+        ({"requirements.txt": f"torch<2.6\n--extra-index-url {INDEX}/cu121\n"}, "Tesla T4", "535.104.05",
+         ["none_project_fits"]),
+        ({"requirements.txt": f"torch==2.9.0\n--extra-index-url {INDEX}/cu121\n"}, "Tesla T4", "535.104.05",
+         ["none_project_fits"]),
+        ({"requirements.txt": f"torch==2.9.0\n--index-url {INDEX}/cu121\n"}, "Tesla T4", "535.104.05",
+         ["project_build_missing"]),
+        ({"Dockerfile": f"FROM ubuntu:22.04\nRUN pip install torch --extra-index-url {INDEX}/cu121\n"}, "Tesla T4",
+         "535.104.05", ["project_needs_newer_driver"]),
+        ({"Dockerfile": f"FROM ubuntu:22.04\nRUN uv pip install torch --extra-index-url {INDEX}/cu121\n"}, "Tesla T4",
+         "535.104.05", ["none_project_fits"]),
         ({"requirements.txt": "flash-attn==2.8.3\n"}, "Tesla T4", "580.95.05", ["project_extension_unfit"]),
         ({"requirements.txt": "flash-attn==2.8.3\n"}, "NVIDIA L4", "580.95.05", ["none_project_fits"]),
     ],
@@ -151,11 +165,12 @@ def report_of(tmp_path: Path, name: str, machine: str, *options: str) -> dict[st
             "constraints.txt: take torch from the index https://download.pytorch.org/whl/cu132 (in a requirements file "
             "the line `--extra-index-url https://download.pytorch.org/whl/cu132`)"]),
         ("fine-tuning", OLD, ["none_project_fits"], []),
-        ("image-generation", NEW, ["project_build_lacks_gpu"], [
-            "requirements.txt, line 2: replace `torch` by `torch==2.15.0+cu132`",
+        ("image-generation", NEW, ["none_project_fits"], []),
+        # pip takes the newest torch of both indexes, which is the default one's.
+        ("image-generation", OLD, ["project_needs_newer_driver"], [
+            "requirements.txt, line 2: replace `torch` by `torch==2.14.1+cu126`",
             "requirements.txt, line 1: replace `https://download.pytorch.org/whl/cu121` by "
-            "`https://download.pytorch.org/whl/cu132`"]),
-        ("image-generation", OLD, ["none_project_fits"], []),
+            "`https://download.pytorch.org/whl/cu126`"]),
         ("conda", OLD, ["project_conda_may_pick_cpu"], [
             "environment.yml, line 7: replace `pytorch=2.6` by `pytorch-gpu` (keep the version) and list the channel "
             "conda-forge; where the file is solved without a driver, set CONDA_OVERRIDE_CUDA to the driver's CUDA"]),
@@ -187,12 +202,12 @@ def test_projects(tmp_path: Path, name: str, machine: str, causes: list[str], st
 
 
 def test_fits_in_words(tmp_path: Path) -> None:
-    report = report_of(tmp_path, "image-generation", OLD)
+    report = report_of(tmp_path, "image-generation", NEW)
     assert report["verdict"] == "ok"
-    assert report["summary"] == "torch 2.5.1+cu121, which requirements.txt asks for, works on this machine."
+    assert report["summary"] == "torch 2.15.0+cu132, which requirements.txt asks for, works on this machine."
     assert report["notes"][-1] == "Not looked at: what other packages bring, and the program itself"
-    assert report_of(tmp_path, "image-generation", OLD, "--lang", "zh")["summary"] == (
-        "requirements.txt 要求的 torch 2.5.1+cu121 可在此机器上运行。"
+    assert report_of(tmp_path, "image-generation", NEW, "--lang", "zh")["summary"] == (
+        "requirements.txt 要求的 torch 2.15.0+cu132 可在此机器上运行。"
     )
 
 
@@ -213,5 +228,5 @@ def test_what_is_missing_to_judge(tmp_path: Path, machine: str, summary: str, qu
 
 def test_what_is_installed_here_says_nothing_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "installed.txt").write_text("PyTorch version: 1.13.1+cpu\nIs CUDA available: False\n")
-    report = report_of(tmp_path, "image-generation", OLD, "--report", str(tmp_path / "installed.txt"))
+    report = report_of(tmp_path, "image-generation", NEW, "--report", str(tmp_path / "installed.txt"))
     assert [finding["cause"] for finding in report["findings"]] == ["none_project_fits"]

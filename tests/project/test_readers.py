@@ -59,7 +59,7 @@ torchvision==0.21.0+cu121
     ]
     assert said({"requirements.txt": text}, "requirement")[0] == {
         "package": "torch", "spec": "==2.6", "version": "2.6.0", "pinned": True, "line": 4, "variant": "cu124",
-        "text": "torch==2.6", "manager": "pip", "role": "asked",
+        "text": "torch==2.6", "manager": "pip", "role": "asked", "beside_default": True,
     }  # fmt: skip
     assert said({"requirements.txt": text}, "project_index") == [
         {"url": "https://mirror.example.org/whl/cu124", "variant": "cu124", "line": 2}
