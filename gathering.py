@@ -42,6 +42,8 @@ _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
 _MAX_PROSE = 2_000
 _PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
+# What a list in a report may tell of.
+_LISTED = ("gpu", "driver", "os", "torch", "python")
 # What is installed, and which of its domains were looked at.
 _INSTALLED = ("torch", "package", "arch_list", "torch_target", "python_environment", "vllm")
 _INSTALLED_DOMAINS = ("torch", "packages", "arch_list", "python_environments")
@@ -169,9 +171,12 @@ def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[l
     if reading.refused:
         raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
     form = _form_facts(name, reading, knowledge)
+    told = (*reading.facts, *form)
+    listed = _listed_facts(name, data, told, knowledge) if told else []
     prose = _prose_facts(name, data, reading.facts, form, knowledge)
-    layouts = (*reading.layouts, *(["form"] if form else ()), *(["prose"] if prose else ()))
-    facts = [*reading.facts, *form, *prose]
+    later = {"form": form, "listed": listed, "prose": prose}
+    facts = [*reading.facts, *form, *listed, *prose]
+    layouts = (*reading.layouts, *(layout for layout, found in later.items() if found))
     return facts, Recognised(source=name, layouts=layouts, facts=len(facts), truncated=reading.truncated or None)
 
 
@@ -190,6 +195,20 @@ def _form_facts(name: str, reading: Reading, knowledge: Knowledge) -> list[Fact]
     ]
 
 
+def _listed_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
+    """What the author lists of the machine beside the outputs, of the things that no output and no form tells."""
+    from .probes.readers.listed import items
+
+    told = {fact.type for fact in read}
+    taken = {p.line for fact in read for p in fact.provenance if p.line is not None}
+    found: list[Fact] = []
+    for item in items(data, lambda text: knowledge.names.identify(text) is not None, taken):
+        for fact in _loose_facts({item.key: item.value}, knowledge):
+            if fact.type in _LISTED and fact.type not in told:
+                found.append(Fact(fact.type, fact.fields, (Provenance("report", name, item.line, "listed"),)))
+    return found
+
+
 def _prose_facts(
     name: str, data: bytes, read: Sequence[Fact], form: Sequence[Fact], knowledge: Knowledge
 ) -> list[Fact]:
@@ -201,7 +220,8 @@ def _prose_facts(
     from .probes.readers.prose import passages
 
     found: dict[tuple[object, object], Fact] = {}
-    prose = passages(data, {p.line for fact in (*read, *form) for p in fact.provenance if p.line is not None})
+    taken = {p.line for fact in (*read, *form) for p in fact.provenance if p.line is not None}
+    prose = passages(data, taken, alone=not read and not form)
     for passage in prose:
         for fact in read_question(passage.text, knowledge.phrases, knowledge.names, name, passage.line):
             found.setdefault((fact.fields["kind"], fact.fields.get("detail")), fact)

@@ -470,7 +470,7 @@ def _advice(files: Mapping[str, Path], problems: Problems) -> dict[str, dict[str
     urls = {name: page.url for name, page in book.sources.items()}
     return {
         key: {
-            **entry.model_dump(include={"text", "causes", "statements", "words", "sample"}),
+            **entry.model_dump(include={"text", "causes", "statements", "words", "sample", "not_for"}),
             "sources": [urls[s] for s in entry.sources if s in urls],
         }
         for key, entry in book.advice.items()

@@ -100,6 +100,7 @@ class AdviceEntry(_Model):
     statements: tuple[Slug, ...] = ()
     words: tuple[str, ...] = ()
     by_rule: bool = Field(default=False, description="a rule concludes advice_due of it")
+    not_for: tuple[Literal["inference", "training"], ...] = ()
     sources: tuple[str, ...] = Field(min_length=1)
     sample: Sample | None = None
     guidance: tuple[ClaimId, ...] = ()

@@ -215,6 +215,9 @@ class QuestionEntry(_Model):
     topic: Text = Field(description="the same as a noun, for the list of what was not checked")
     text: Text
     command: str | None = None
+    commands: dict[Literal["windows", "wsl", "macos"], str] = Field(
+        default_factory=dict, description="instead of the command, on systems that have another"
+    )
     provides: list[str] = Field(default_factory=list)
     moot_if: list[str] = Field(default_factory=list, description="fact types that make the question pointless")
     only_if: list[OneFact] = Field(

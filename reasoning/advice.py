@@ -30,16 +30,19 @@ def advise(
 ) -> tuple[Advice, ...]:
     """The fitting advice: what a word of the question asks for comes first, then what was said, then what was found.
 
-    causes: of the findings. due: what the state of the machine calls for, with the reason.
+    causes: of the findings; what is not for a program that the machine runs is left out. due: what the state of the
+    machine calls for, with the reason.
     """
+    facts = tuple(facts)
     said = {str(f.fields.get("kind")) for f in facts if f.type == "statement"}
+    purposes = {f.fields.get("purpose") for f in facts if f.type == "program"}
     chosen: list[tuple[int, str]] = []
     for key, entry in knowledge.advice.items():
         if question and any(re.search(word, question, re.IGNORECASE) for word in entry["words"]):
             chosen.append((0, key))
         elif key in due or said.intersection(entry["statements"]):
             chosen.append((1, key))
-        elif not set(entry["causes"]).isdisjoint(causes):
+        elif not set(entry["causes"]).isdisjoint(causes) and not purposes & set(entry["not_for"]):
             chosen.append((2, key))
     faults = any(knowledge.causes.get(c, {}).get("severity") != "info" for c in causes)
     best = sorted(chosen, key=lambda c: c[0])[: MAX_BESIDE_FAULTS if faults else MAX_ADVICE]

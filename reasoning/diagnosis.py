@@ -74,6 +74,12 @@ def symptoms_of(session: Session) -> list[str]:
     return sorted({str(session.fields(i)["kind"]) for i in session.memory.of_type("symptom")})
 
 
+def _not_among(own: Sequence[Fix], shown: Sequence[Fix]) -> list[Fix]:
+    """The checks that no earlier candidate brought: one look serves all that it tells apart."""
+    known = {(fix.id, fix.steps) for fix in shown}
+    return [fix for fix in own if (fix.id, fix.steps) not in known]
+
+
 class Diagnosis:
     """Builds the report of one session."""
 
@@ -246,7 +252,7 @@ class Diagnosis:
         findings: list[Finding] = []
         for number, entry in enumerate(entries, 1):
             own = self.fixes(entry, number)
-            fixes += own
+            fixes += own if entry.is_finding else _not_among(own, fixes)
             findings.append(self.finding(entry, number, own))
         plan = self.fix_plan(findings)
         if plan is not None:

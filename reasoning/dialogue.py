@@ -239,7 +239,7 @@ class Dialogue:
         if report.verdict != "unknown":
             return report
         return report.model_copy(
-            update={"questions": questions(self._best, (f.cause for f in report.findings), self.lang)}
+            update={"questions": questions(self.session, self._best, (f.cause for f in report.findings), self.lang)}
         )
 
     # --- saving -----------------------------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ class Dialogue:
         return Asked(
             weighed.slug,
             weighed.data["text"][self.lang],
-            weighed.data.get("command"),
+            self.session.command(weighed.data),
             tuple(Choice(a["id"], a["text"][self.lang]) for a in weighed.data["answers"] if a["gives"]),
             round(weighed.gain, 4),
         )

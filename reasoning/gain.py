@@ -127,7 +127,7 @@ def ordered(session: Session, slugs: Iterable[str], causes: Iterable[str], lang:
     reasons = first | {slug: Words(lang)("question.why.basis") for slug in open_ones if slug not in first}
     named = tuple(causes) or None
     return tuple(
-        Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=named, why=why)
+        Question(id=slug, text=data["text"][lang], command=session.command(data), separates=named, why=why)
         for slug, why in list(reasons.items())[:MAX_QUESTIONS]
         for data in [session.knowledge.questions[slug]]
     )
@@ -152,7 +152,7 @@ def _shares(state: State) -> dict[str, float]:
     return {r.cause: r.confidence for r in state.ranked}
 
 
-def questions(weighed: Sequence[Weighed], causes: Iterable[str], lang: Lang) -> tuple[Question, ...]:
+def questions(session: Session, weighed: Sequence[Weighed], causes: Iterable[str], lang: Lang) -> tuple[Question, ...]:
     """The first of the questions as a report lists them, with the answers that can be chosen."""
     named = tuple(causes)
     return tuple(
@@ -160,7 +160,7 @@ def questions(weighed: Sequence[Weighed], causes: Iterable[str], lang: Lang) -> 
             id=w.slug,
             text=w.data["text"][lang],
             answers=tuple(a["text"][lang] for a in w.data["answers"] if a["gives"]) or None,
-            command=w.data.get("command"),
+            command=session.command(w.data),
             separates=named or None,
         )
         for w in weighed[:MAX_QUESTIONS]

@@ -86,7 +86,8 @@ def not_checked(session: Session, lang: Lang) -> tuple[NotChecked, ...]:
         lacking = [t for t in question["provides"] if t in waiting and t not in known]
         if lacking and question.get("command") and not moot(session, question):
             names = tuple(sorted({r for t in lacking for r in waiting[t]}))
-            entries.append(NotChecked(id=slug, title=question["topic"][lang], obtain=question["command"], rules=names))
+            command = session.command(question)
+            entries.append(NotChecked(id=slug, title=question["topic"][lang], obtain=command, rules=names))
     return tuple(entries)
 
 
@@ -106,7 +107,7 @@ def questions(session: Session, slugs: Iterable[str], separates: Iterable[str], 
     """The first questions of those ids that the facts do not answer yet."""
     named = tuple(separates) or None
     return tuple(
-        Question(id=slug, text=data["text"][lang], command=data.get("command"), separates=named)
+        Question(id=slug, text=data["text"][lang], command=session.command(data), separates=named)
         for slug in unanswered(session, slugs)[:MAX_QUESTIONS]
         for data in [session.knowledge.questions[slug]]
     )

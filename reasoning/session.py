@@ -10,7 +10,7 @@ import functools
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..engine.ir import Rule
 from ..engine.memory import Justification, WorkingMemory
@@ -71,6 +71,18 @@ class Session:
     def rows(self, type_name: str, **wanted: Scalar) -> list[int]:
         """The rows of a type whose fields have these values."""
         return [i for i in self.memory.of_type(type_name) if all(self.fields(i).get(k) == v for k, v in wanted.items())]
+
+    def system(self) -> str | None:
+        """The system that the session is about, where something tells it."""
+        if self.rows("wsl_known"):
+            return "wsl"
+        told = [self.fields(i) for i in self.memory.of_type("platform")]
+        return next((str(fields["os"]) for fields in told if not fields.get("assumed")), None)
+
+    def command(self, question: Mapping[str, Any]) -> str | None:
+        """The command that answers a question on this system."""
+        own: str | None = question.get("commands", {}).get(self.system())
+        return own or question.get("command")
 
     def bindings(self, firing: Justification) -> dict[str, Mapping[str, Scalar]]:
         """The fields bound to each alias of the rule that fired."""

@@ -66,6 +66,7 @@ _LAYOUTS = (
     ),
     _Layout("macos", ("Darwin ", "ProductVersion", "Chipset Model", "machdep.cpu", "System Version: macOS", "hw.mem")),
     _Layout("environment", ("=", "ENV", "env", "echo")),
+    _Layout("container_run", ("docker run", "docker create", "docker container", "podman run", "nerdctl run")),
     _Layout("torch_shell", ("torch", "vailable", "ount")),
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ...facts import Fact, Scalar
 from .common import MACHINES, FactList, leading_number, package_name, vendor_of
-from .emit import printed
+from .emit import cuda_release, printed
 from .line import Line
 
 READER = "collect_env"
@@ -228,7 +228,7 @@ class _Block:
     def cuda_build(self, item: _Item) -> None:
         value = printed(item.value)
         if value and _VERSION.match(value):
-            self._out.add("torch", {"cuda": value, "cuda_built": True}, item.line)
+            self._out.add("torch", {"cuda": cuda_release(value), "cuda_built": True}, item.line)
         elif item.value.lower() in ("none", "n/a"):
             self._out.add("torch", {"cuda_built": False}, item.line)
 

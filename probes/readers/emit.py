@@ -22,6 +22,11 @@ def printed(value: str | None) -> str | None:
     return None if text.lower().strip("[]") in _ABSENT else text
 
 
+def cuda_release(version: str) -> str:
+    """`10.0` of `10.0.130`: torch before 1.5 tells the build of its toolkit."""
+    return ".".join(version.split(".")[:2])
+
+
 def whole(value: str | None) -> int | None:
     """The leading whole number of `72.62 W`, `16x` or `24564 MiB`, or None."""
     text = printed(value)

@@ -43,9 +43,13 @@ _PROMPT = re.compile(
     r"(?P<sign>[$#%❯➜])(?:\s|$)"
 )
 _SCOPE_HEADING = re.compile(
-    r"^\W{0,8}(?:in(?:side)?|on|from)?\s{0,4}(?:the\s{1,4}|a\s{1,4}|my\s{1,4})?(?:docker\s)?(container|docker|host)\b[^|:]{0,40}:\s*$",
+    r"^\W{0,8}(?:(?:in(?:side)?|on|from)?\s{0,4}(?:the\s{1,4}|a\s{1,4}|my\s{1,4})?"
+    r"(?:(?:docker|lxd?|lxc|podman|incus|vllm|ollama)\s)?(container|docker|host)\b[^|:]{0,40}"
+    r"|(?:在)?(?:\s?docker\s?)?(容器|宿主机|主机|物理机)(?:里面?|内部?|中|上)?(?:执行|运行|的)?\s?(?:nvidia-smi)?(?:输出|结果)?)"
+    r"[:：]\s*$",
     re.IGNORECASE,
 )
+_HOST_WORDS = frozenset({"host", "宿主机", "主机", "物理机"})
 _CONTAINER_ID = re.compile(r"^[0-9a-f]{12}$")
 _CONTAINER_COMMAND = re.compile(
     r"\b(?:docker|podman|nerdctl|kubectl|singularity|apptainer|enroot)\b.{0,40}\b(?:exec|run|start)\b"
@@ -195,6 +199,7 @@ class _Scan:
         self.no_devices: int | None = None
         self.kernel_log_names_mismatch = False
         self._scope: str | None = None
+        self._headed: str | None = None  # as the last heading above says
         self._selected = False
         self._asked: list[str] | None = None
         self._date: tuple[int, ...] | None = None
@@ -228,11 +233,11 @@ class _Scan:
     def _prompt(self, text: str) -> None:
         heading = _SCOPE_HEADING.match(text)
         if heading:
-            self._scope = "host" if heading.group(1).lower() == "host" else "container"
+            self._scope = self._headed = "host" if (heading[1] or heading[2]).lower() in _HOST_WORDS else "container"
             return
         found = _PROMPT.match(text)
         if found and (found["sign"] != "#" or found["tag"] or found["user"] or "nvidia-smi" in text):
-            self._scope = _scope_of_prompt(found)
+            self._scope = _scope_of_prompt(found) or self._headed
         if "nvidia-smi" not in text:
             return
         if _CONTAINER_COMMAND.search(text):
@@ -582,8 +587,11 @@ def _facts(scan: _Scan, source: str) -> Iterator[Fact]:
 
 
 def _outcome_facts(scan: _Scan, source: str) -> Iterator[Fact]:
+    host_untold = "container" in scan.runs and "host" not in scan.runs
     for scope, run in scan.runs.items():
-        fields: dict[str, Scalar | None] = {"state": run.state, "scope": scope}
+        # Beside a run that is marked as the container's, one without a mark is the host's.
+        told = "host" if scope is None and host_untold else scope
+        fields: dict[str, Scalar | None] = {"state": run.state, "scope": told}
         fields["return_code"] = scan.return_codes.get(scope)
         yield make("nvidia_smi", READER, source, run.line, fields)
     if scan.nvml is not None:

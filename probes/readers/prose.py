@@ -55,19 +55,24 @@ class Passage:
     text: str
 
 
-def passages(data: bytes | str, taken: Set[int] = frozenset()) -> list[Passage]:
-    """The author's paragraphs; `taken` are numbers of lines that a reader or signature made facts of."""
+def passages(data: bytes | str, taken: Set[int] = frozenset(), *, alone: bool = False) -> list[Passage]:
+    """The author's paragraphs; `taken` are numbers of lines that a reader or signature made facts of.
+
+    `alone`: no output in the text is known. If no line has the form of one either, sentences are the author's, however
+    impersonal.
+    """
     text = data[:_MAX_TEXT]
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     lines = text.split("\n")
     fenced = sum(1 for line in lines if _FENCE.match(line)) >= 2
+    alone = alone and not any(_OUTPUT.match(line) for line in lines)
     found: list[Passage] = []
     room = MAX_CHARS
     for first, paragraph in _paragraphs(lines, taken, fenced):
         if room <= 0:
             break
-        if fenced or _HAN.search(paragraph) or _PERSONAL.search(paragraph):
+        if fenced or alone or _HAN.search(paragraph) or _PERSONAL.search(paragraph):
             found.append(Passage(first, paragraph[:room]))
             room -= len(paragraph)
     return found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ...facts import Fact
 from .common import FactList, vendor_of
+from .emit import cuda_release
 from .line import Line
 from .signatures import to_sm
 
@@ -118,7 +119,9 @@ def _version(field: str, built: str | None = None) -> Callable[[str, int, Line, 
             return True
         match = _VERSION.match(value)
         if match:
-            out.add("torch", {field: match.group("value"), **({built: True} if built else {})}, line)
+            version = match.group("value")
+            fields = {field: cuda_release(version) if field == "cuda" else version}
+            out.add("torch", {**fields, **({built: True} if built else {})}, line)
         return match is not None
 
     return handle

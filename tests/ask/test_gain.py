@@ -95,7 +95,7 @@ def test_answers_follow_the_causes(knowledge: Knowledge) -> None:
 def test_once_a_cause_is_found_only_what_could_overturn_it_or_its_fix_is_asked(knowledge: Knowledge) -> None:
     state = _state(knowledge, error("nvml_mismatch", "Failed to initialize NVML: Driver/library version mismatch"))
     assert state.found == {"driver_library_mismatch"}
-    assert _asked(state) == []
+    assert _asked(state) == ["in_container"]  # the fix in a container is another
 
 
 def test_every_answer_gives_facts_of_the_vocabulary(knowledge: Knowledge) -> None:
@@ -109,3 +109,15 @@ def test_every_answer_gives_facts_of_the_vocabulary(knowledge: Knowledge) -> Non
             assert all(knowledge.vocabulary.types[f.type].kind == "observed" for f in given)
             names += {answer["id"].replace("_", " "), *answer["text"].values(), *answer["words"]}
         assert len(names) == len(set(names)), slug
+
+
+@pytest.mark.parametrize(
+    ("facts", "command"),
+    [
+        ((), "lspci -nnk"),
+        ((Fact("wsl", {"version": 2}, HERE),), "nvidia-smi -L"),
+        ((Fact("os", {"family": "macos"}, HERE),), "system_profiler SPDisplaysDataType"),
+    ],
+)
+def test_a_question_has_the_command_of_the_system(knowledge: Knowledge, facts: tuple[Fact, ...], command: str) -> None:
+    assert Session(knowledge, facts).command(knowledge.questions["which_gpu"]) == command

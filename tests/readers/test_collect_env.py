@@ -237,7 +237,7 @@ def test_oldest_layout() -> None:
         """,
     )
     assert merged(facts, "torch") == {
-        "version": "1.0.1.post2", "debug": False, "cuda": "9.0.176", "cuda_built": True, "cuda_available": True,
+        "version": "1.0.1.post2", "debug": False, "cuda": "9.0", "cuda_built": True, "cuda_available": True,
     }  # fmt: skip
     assert fields_of(facts, "python") == [{"version": "3.6"}]
     assert merged(facts, "os")["family"] == "linux"

@@ -325,3 +325,26 @@ def test_version_option_and_nvtop():
 )
 def test_what_is_no_output_of_nvidia_smi(text):
     assert facts_of(read, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Inside the LXD container:\nuser@node-4:~$ nvidia-smi\nFailed to initialize NVML: Unknown Error", "container"),
+        ("容器内：\nFailed to initialize NVML: Unknown Error", "container"),
+        ("在宿主机上执行：\nFailed to initialize NVML: Unknown Error", "host"),
+    ],
+)
+def test_a_heading_tells_where_a_run_was(text: str, expected: str) -> None:
+    assert [f.fields["scope"] for f in facts_of(read, text) if f.type == "nvidia_smi"] == [expected]
+
+
+def test_beside_a_run_in_a_container_one_without_a_mark_is_the_hosts() -> None:
+    text = """
+        me@box:~$ nvidia-smi
+        | NVIDIA-SMI 470.199.02   Driver Version: 470.199.02   CUDA Version: 11.4     |
+        me@box:~$ docker exec -it app nvidia-smi
+        Failed to initialize NVML: Driver/library version mismatch
+    """
+    runs = {f.fields["scope"]: f.fields["state"] for f in facts_of(read, text) if f.type == "nvidia_smi"}
+    assert runs == {"host": "ok", "container": "failed"}
