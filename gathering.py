@@ -182,9 +182,12 @@ def _form_facts(name: str, reading: Reading, knowledge: Knowledge) -> list[Fact]
 
     A bare list tells of the machine beside an output or a form only: alone it may be what somebody asks about.
     """
-    found = _entry_facts(name, [entry for entry in reading.entries if entry.label], knowledge)
-    if reading.facts or found:
-        found = _entry_facts(name, reading.entries, knowledge)
+    find = knowledge.aliases.find
+    labelled = [e for e in reading.entries if e.label and (known := find(e.label)) is not None and known.alias.forms]
+    bare = [e for e in reading.entries if not e.label]
+    found = _entry_facts(name, labelled, knowledge) if labelled else []
+    if bare and (reading.facts or found):
+        found = _entry_facts(name, [*labelled, *bare], knowledge)
     types = knowledge.vocabulary.types
     told = {(fact.type, field_) for fact in reading.facts for field_ in fact.fields.keys() - types[fact.type].identity}
     return [

@@ -35,8 +35,7 @@ READER = "facts file"
 _BESIDE_FACTS = ("schema", "version", "facts", "raw")
 _FROM = "_from"
 _NOTHING = frozenset(("", "~", "null", "n/a", "unknown", "unk", "?", "不知道", "未知"))
-# `GPU (e.g. RTX 3090)`: what the form itself says of its label.
-_REMARK = re.compile(r"\([^()]{0,60}\)")
+# `torch 2.5.1`, `driver 550.54`, and how it was installed.
 _VERSIONED = re.compile(
     r"(?P<label>[A-Za-z\u4e00-\u9fff][A-Za-z\u4e00-\u9fff -]{1,30}?)[ =:v]{0,4}(?P<value>\d[\w.+]*)"
     r"(?: (?:with|by|from|via) (?:conda|pip))?\Z"
@@ -289,7 +288,7 @@ class _Loose:
     def labelled(self, entry: Entry) -> tuple[str, str] | None:
         """The key and the value of an entry; of a bare item those that it means by itself, None where it means none."""
         if entry.label:
-            return _REMARK.sub("", entry.label).strip() or entry.label, entry.value
+            return entry.label, entry.value
         cards = CONVERTERS["gpus"][0](entry.value, self.context) or []
         if any(self.context.names.identify(str(card.get("name", ""))) for card in cards):
             return "gpu", entry.value

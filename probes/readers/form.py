@@ -19,7 +19,8 @@ MAX_ENTRIES = 500
 MAX_ITEMS = 100
 _SHORT = 80
 _HAN = "\u4e00-\u9fff"
-_LABEL = rf"(?P<label>[A-Za-z{_HAN}][A-Za-z0-9{_HAN} _./()#-]{{0,38}}?)"
+# What a form says of its own label stands in parentheses: `GPU (e.g. RTX 3090)`.
+_LABEL = rf"(?P<label>[A-Za-z{_HAN}][A-Za-z0-9{_HAN} _./#-]{{0,38}}?)(?: {{0,2}}\([^()]{{0,60}}\))?"
 _MARK = r"[ \t]{0,8}(?:[-*+" + "\u2022" + r"] {1,4}(?:\[[xX]\] )?|[0-9]{1,2}[.)" + "\u3001" + r"] ?)?"
 # The colon stands inside the bold letters or behind them; what follows a Latin one is apart from it.
 _COLON = r"(?::[*_`]{0,3}(?:[ \t]|$)|=[ \t]|" + "\uff1a" + r"[*_`]{0,3})"
