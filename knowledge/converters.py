@@ -23,7 +23,7 @@ _TRUE = frozenset(("true", "yes", "y", "on", "1", "enabled", "enable", "是", "�
 _FALSE = frozenset(("false", "no", "n", "off", "0", "disabled", "disable", "否", "无", "没有", "关", "关闭", "未启用"))
 _VERSION = re.compile(
     r"(?:\A(?:[A-Za-z]{2,12}-)?|[\s=(vV])(\d{1,9}(?:\.\d{1,9}){0,3}(?:[.\-_]?(?:dev|alpha|beta|a|b|rc|post|u)[.\-_]?\d{1,9})?"
-    r"(?:\+[A-Za-z0-9.]{1,40})?)(?:[\s,;)/]|\Z)"
+    r"(?:\+[A-Za-z0-9.]{1,40})?)(?:[\s,;)/，；、。）]|\Z)"
 )
 _TWO_VERSIONS = re.compile(r"\d\s*(?:\bor\b|\bvs\b|->|→|\bto\b|\band\b|/|,|或|和)\s*v?\d", re.IGNORECASE)
 _RANGE = re.compile(r"[<>~!^]|\b(?:not|no|without)\b|没|未|不", re.IGNORECASE)

@@ -25,6 +25,8 @@ _MARK = r"[ \t]{0,8}(?:[-*+" + "\u2022" + r"] {1,4}(?:\[[xX]\] )?|[0-9]{1,2}[.)"
 # The colon stands inside the bold letters or behind them; what follows a Latin one is apart from it.
 _COLON = r"(?::[*_`]{0,3}(?:[ \t]|$)|=[ \t]|" + "\uff1a" + r"[*_`]{0,3})"
 _ENTRY = re.compile(_MARK + r"[*_`]{0,3}" + _LABEL + r"[*_`]{0,3} {0,4}" + _COLON + r"(?P<value>.{0,300})$")
+# `- OS:Windows 10`: without the blank only behind the mark of a list.
+_TIGHT = re.compile(r"[ \t]{0,8}[-*+] {1,4}[*_`]{0,3}" + _LABEL + r"[*_`]{0,3}:(?P<value>[A-Za-z0-9].{1,300})$")
 _ROW = re.compile(r"[ \t]{0,8}\|[ \t*`]{0,12}" + _LABEL + r"[ \t*`]{0,40}\|(?P<value>[^|]{1,300})\|?[ \t]*$")
 _HEADING = re.compile(r"[ \t]{0,4}(?:#{1,6} {1,4}[*]{0,2}|[*]{2})" + _LABEL + "[:*?\uff1a\uff1f]{0,4}" + r"[ \t]*$")
 # `OS: Ubuntu 22.04, GPU: RTX 3090`: a further entry behind a comma.
@@ -84,7 +86,7 @@ def _of_line(line: Line) -> list[Entry]:
 
 
 def _of_part(text: str, number: int) -> Iterator[Entry]:
-    match = _ENTRY.match(text) or _ROW.match(text)
+    match = _ENTRY.match(text) or _TIGHT.match(text) or _ROW.match(text)
     if match is not None and not _EMPTY.fullmatch(match["value"].strip()):
         yield Entry(match["label"].strip(), _bare(match["value"]), number)
 

@@ -42,6 +42,7 @@ DRIVER = {"vendor": "nvidia", "version": "535.113.01"}
         "**GPU**\nRTX 3090\n**Driver**\n535.113.01\n",
         "Driver: 535.113.01, GPU: RTX 3090",
         "> GPU: RTX 3090\n> Driver: 535.113.01",
+        "- GPU:RTX 3090\n- Driver:535.113.01",
     ],
 )
 def test_forms(text: str) -> None:
@@ -96,6 +97,10 @@ def test_a_bare_list_alone_is_no_machine() -> None:
     assert said("RTX 4090, torch 2.5.1") == []
 
 
+def test_a_version_ends_at_a_chinese_comma() -> None:
+    assert said("Python版本：3.10.11，系统 Windows 10", "python") == [("python", {"version": "3.10.11"}, 1)]
+
+
 def test_several_cards() -> None:
     assert [f for _, f, _ in said("GPU: 2x RTX 3090", "gpu")] == [GPU, GPU | {"index": 1}]
     assert [f["name"] for _, f, _ in said("GPU 0: RTX 3090\nGPU 1: RTX 4090", "gpu")] == ["RTX 3090", "RTX 4090"]
@@ -116,6 +121,7 @@ def test_of_one_meaning_the_first_readable_entry_counts() -> None:
         "Device: cuda:0\nMemory: 4.2 GB\nVersion: 2.1",
         "12:30:01 step: 3\nhttps://example.org/GPU: nothing",
         "raise ValueError(f'GPU: {name}')",
+        "- cuda:0\n- https://example.org/gpu:8080",
         "Will my GPU, an old one: run it?",
     ],
 )
