@@ -270,9 +270,10 @@ class _ReportDrawing(Drawing):
         steps = self.steps(fix)
         many = len(steps) > 1
         for i, step in enumerate(steps, 1):
-            if above and step.command:
+            if above and step.command and not step.text:
                 continue
-            lines += self.body(self.step_lines(step, self.width - 2 - LABEL, number=i if many else 0))
+            bare = step.model_copy(update={"command": None}) if above else step
+            lines += self.body(self.step_lines(bare, self.width - 2 - LABEL, number=i if many else 0))
         if self.verbose:
             lines += self.other_tools(fix)
         if fix.mirror_url:
