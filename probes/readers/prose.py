@@ -3,7 +3,8 @@
 May live here: telling a person's sentences from program output by their form. Must not: what a sentence says.
 
 Where a text marks its outputs with fences, all else is the author's. Elsewhere a paragraph counts as prose only if it
-also speaks as people do (I, we, please, Chinese characters), because programs print whole sentences as well.
+also speaks as people do (I, we, please, Chinese characters), is the text's title or stands right below a heading,
+because programs print whole sentences as well.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from itertools import pairwise
 
 MAX_CHARS = 20_000
 _MAX_TEXT = 2_000_000
@@ -31,6 +33,8 @@ _OUTPUT = re.compile(
     re.ASCII,
 )
 _KEY_VALUE = re.compile(r"[ \t]*[A-Za-z][\w ().#/-]{0,30}[:=][ \t]", re.ASCII)
+_STOPS = ".:;,"
+_TITLE = re.compile(r"[ \t]{0,3}#{1,6}[ \t]|[ \t]{0,3}[*]{2}[^*]{1,60}[*]{2}[: \t]{0,3}$")
 _WORD = re.compile(r"[A-Za-z]{1,20}(?:'[a-z]{1,3})?[,.!?;:)\"]{0,2}$")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _COMMON = frozenset(
@@ -67,15 +71,23 @@ def passages(data: bytes | str, taken: Set[int] = frozenset(), *, alone: bool = 
     lines = text.split("\n")
     fenced = sum(1 for line in lines if _FENCE.match(line)) >= 2
     alone = alone and not any(_OUTPUT.match(line) for line in lines)
+    openings = _openings(lines)
     found: list[Passage] = []
     room = MAX_CHARS
     for first, paragraph in _paragraphs(lines, taken, fenced):
         if room <= 0:
             break
-        if fenced or alone or _HAN.search(paragraph) or _PERSONAL.search(paragraph):
+        if fenced or alone or first in openings or _HAN.search(paragraph) or _PERSONAL.search(paragraph):
             found.append(Passage(first, paragraph[:room]))
             room -= len(paragraph)
     return found
+
+
+def _openings(lines: list[str]) -> Set[int]:
+    """The lines in which an author speaks, not a program: a title (it ends without a stop), and below each heading."""
+    written = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    titles = {number for number, line in written[:1] if line.rstrip()[-1] not in _STOPS}
+    return titles | {below for (_, line), (below, _) in pairwise(written) if _TITLE.match(line)}
 
 
 def _paragraphs(lines: list[str], taken: Set[int], fenced: bool) -> Iterator[tuple[int, str]]:
