@@ -140,6 +140,7 @@ def _cards_named(said: Iterable[Fact], known: Tables) -> tuple[Card, ...]:
         cards = [known.card(cards[0].product, cards[0].count, {"vram_mib": own * _MIB_PER_GIB})]
     if not cards and stated:
         return (Card(f"{stated} GB", 1, {"vram_mib": stated * _MIB_PER_GIB}),)
+    total = total or next((int(f.fields["number"]) for f in of_kind.get("gpu_number", ()) if "number" in f.fields), 0)
     if len(cards) == 1 and total > cards[0].count:
         cards = [replace(cards[0], count=total)]
     return tuple(cards)

@@ -85,6 +85,11 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("3060 12gb vs 4060 ti 16gb for stable diffusion?", CHOICE, "conditional", {}),
     ("Should I rent an H100 or buy a 4090?", CHOICE, "conditional", {}),
     ("P40 和 3090 可以一起用吗 跑大模型", CHOICE, "conditional", {}),
+    ("3090 涡轮卡 8 卡机器需要多少瓦电源", POWER, "conditional", {"gpu_power_sum_w": (2800, 2800)}),
+    ("Can I run flux dev on 12gb?", CAPACITY, "conditional", {"vram_needed_gib": (33, 42)}),
+    ("would a 4060 8gb be enough for running mistral 7b q4", CAPACITY, "yes", {"vram_needed_gib": (4, 7)}),
+    ("How many gpus do I need to fine-tune llama 3 8b with lora? I have 4080s", CAPACITY, "yes", {}),
+    ("rtx a4000 vs 4070 ti super for training cnn", CHOICE, "conditional", {}),
     ("双卡 4080 需要多大电源", POWER, "conditional", {"gpu_power_sum_w": (640, 640)}),
 ]
 NO_PLANS = [
