@@ -271,7 +271,12 @@ QUESTIONS: list[tuple[str, str, str, str | None]] = [
     ("fp4 support on rtx 5090?", FEATURE, "Yes: GeForce RTX 5090 computes FP4 in its tensor cores", None),
     ("4090 支持 fp4 吗", FEATURE, "No: GeForce RTX 4090 has no FP4 units", None),
     ("does rtx 3090 support int8", FEATURE, "Yes: GeForce RTX 3090 computes INT8 in its tensor cores", None),
-    ("P40 支持 int8 吗", FEATURE, "Yes, without tensor cores: Tesla P40 adds INT8 products four at a time (DP4A)", None),
+    (
+        "P40 支持 int8 吗",
+        FEATURE,
+        "Yes, without tensor cores: Tesla P40 adds INT8 products four at a time (DP4A)",
+        None,
+    ),
     (
         "Does xformers work on V100?",
         FEATURE,
@@ -308,7 +313,12 @@ QUESTIONS: list[tuple[str, str, str, str | None]] = [
         "Yes, with torch_npu: Ascend NPUs run torch through an adapter of their maker",
         None,
     ),
-    ("RTX 3050 装什么版本的 cuda 和 pytorch", TORCH, "GeForce RTX 3050 needs CUDA 11.1 or newer", "torch==2.15.0+cu132"),
+    (
+        "RTX 3050 装什么版本的 cuda 和 pytorch",
+        TORCH,
+        "GeForce RTX 3050 needs CUDA 11.1 or newer",
+        "torch==2.15.0+cu132",
+    ),
     ("5070ti 要装 cuda 几？", TORCH, "GeForce RTX 5070 Ti needs CUDA 12.8 or newer", "torch==2.15.0+cu132"),
     (
         "Which CUDA version for a GTX 1080 Ti?",
@@ -397,10 +407,22 @@ QUESTIONS: list[tuple[str, str, str, str | None]] = [
         None,
     ),
     ("jetson nano pytorch version?", TORCH, "No: no torch build of PyTorch has code for Jetson Nano", None),
+    (
+        "P100 支持 fp16 吗",
+        FEATURE,
+        "Yes, without tensor cores: Tesla P100 computes float16 twice as fast as float32",
+        None,
+    ),
+    ("mi300x 能用 vllm 吗", FEATURE, "Yes: vLLM serves Instinct MI300X through ROCm", None),
     ("does H100 support fp4", FEATURE, "No: H100 has no FP4 units", None),
     ("Windows 下 vllm 能用吗", FEATURE, "No: vllm runs on Linux only", None),
     ("RX 6700XT Windows 能装 pytorch 吗", TORCH, "No: PyTorch publishes no Windows build for Radeon RX 6700 XT", None),
-    ("torch 2.1.0 对应的 torchvision 版本是多少", TORCH, "torch 2.1 goes with torchvision 0.16 (2.1.2 with 0.16.2)", None),
+    (
+        "torch 2.1.0 对应的 torchvision 版本是多少",
+        TORCH,
+        "torch 2.1 goes with torchvision 0.16 (2.1.2 with 0.16.2)",
+        None,
+    ),
     (
         "服务器驱动 525.105.17，CUDA Version 12.0，A100，能跑 torch 2.6 cu124 吗",
         TORCH,

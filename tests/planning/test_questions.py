@@ -83,6 +83,7 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("should i get 5060 ti 16gb or used 3090 for llm", CHOICE, "conditional", {}),
     ("4090 和 4090D 训练差别大吗", CHOICE, "conditional", {}),
     ("3060 12gb vs 4060 ti 16gb for stable diffusion?", CHOICE, "conditional", {}),
+    ("3060 12gb 和 4060ti 16gb 哪个适合 stable diffusion", CHOICE, "conditional", {}),
     ("Should I rent an H100 or buy a 4090?", CHOICE, "conditional", {}),
     ("P40 和 3090 可以一起用吗 跑大模型", CHOICE, "conditional", {}),
     ("3090 涡轮卡 8 卡机器需要多少瓦电源", POWER, "conditional", {"gpu_power_sum_w": (2800, 2800)}),
