@@ -22,6 +22,7 @@ from .facts import Fact, Provenance
 from .knowledge.loader import Knowledge, load_knowledge
 from .messages import Message
 from .probes.readers import Reading, read_text
+from .probes.readers.form import Entry
 from .probes.readers.signatures import Signatures
 from .report.model import Recognised
 
@@ -43,7 +44,6 @@ _GPU_KEY = "gpu"
 _MAX_PROSE = 2_000
 _PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
 # What a list in a report may tell of.
-_LISTED = ("gpu", "driver", "os", "torch", "python")
 # What is installed, and which of its domains were looked at.
 _INSTALLED = ("torch", "package", "arch_list", "torch_target", "python_environment", "vllm")
 _INSTALLED_DOMAINS = ("torch", "packages", "arch_list", "python_environments")
@@ -171,21 +171,23 @@ def _report(name: str, data: bytes, knowledge: Knowledge, tick: Tick) -> tuple[l
     if reading.refused:
         raise InputError("input.file", file=name, reason=Message(f"input.refused.{reading.refused}"))
     form = _form_facts(name, reading, knowledge)
-    told = (*reading.facts, *form)
-    listed = _listed_facts(name, data, told, knowledge) if told else []
     prose = _prose_facts(name, data, reading.facts, form, knowledge)
-    later = {"form": form, "listed": listed, "prose": prose}
-    facts = [*reading.facts, *form, *listed, *prose]
-    layouts = (*reading.layouts, *(layout for layout, found in later.items() if found))
+    facts = [*reading.facts, *form, *prose]
+    layouts = (*reading.layouts, *(["form"] if form else ()), *(["prose"] if prose else ()))
     return facts, Recognised(source=name, layouts=layouts, facts=len(facts), truncated=reading.truncated or None)
 
 
 def _form_facts(name: str, reading: Reading, knowledge: Knowledge) -> list[Fact]:
-    """What the author wrote into a form, where no output in the text tells any of it."""
-    from .knowledge.factsfile import read_entries
+    """What the author wrote into a form, where no output in the text tells any of it.
 
-    rows = [(entry.label, entry.value, entry.line) for entry in reading.entries]
-    found = read_entries(rows, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
+    A bare list tells of the machine beside an output or a form only: alone it may be what somebody asks about.
+    """
+    find = knowledge.aliases.find
+    labelled = [e for e in reading.entries if e.label and (known := find(e.label)) is not None and known.alias.forms]
+    bare = [e for e in reading.entries if not e.label]
+    found = _entry_facts(name, labelled, knowledge) if labelled else []
+    if bare and (reading.facts or found):
+        found = _entry_facts(name, [*labelled, *bare], knowledge)
     types = knowledge.vocabulary.types
     told = {(fact.type, field_) for fact in reading.facts for field_ in fact.fields.keys() - types[fact.type].identity}
     return [
@@ -195,18 +197,10 @@ def _form_facts(name: str, reading: Reading, knowledge: Knowledge) -> list[Fact]
     ]
 
 
-def _listed_facts(name: str, data: bytes, read: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
-    """What the author lists of the machine beside the outputs, of the things that no output and no form tells."""
-    from .probes.readers.listed import items
+def _entry_facts(name: str, entries: Sequence[Entry], knowledge: Knowledge) -> list[Fact]:
+    from .knowledge.factsfile import read_entries
 
-    told = {fact.type for fact in read}
-    taken = {p.line for fact in read for p in fact.provenance if p.line is not None}
-    found: list[Fact] = []
-    for item in items(data, lambda text: knowledge.names.identify(text) is not None, taken):
-        for fact in _loose_facts({item.key: item.value}, knowledge):
-            if fact.type in _LISTED and fact.type not in told:
-                found.append(Fact(fact.type, fact.fields, (Provenance("report", name, item.line, "listed"),)))
-    return found
+    return read_entries(entries, name, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
 
 
 def _prose_facts(
@@ -303,24 +297,24 @@ def _question_facts(question: str, given: Sequence[Fact], knowledge: Knowledge) 
 
 def _machine_asked_about(said: Sequence[Fact], source: str, given: Sequence[Fact], knowledge: Knowledge) -> list[Fact]:
     """The machine that a question of what fits names, in place of one that is there; nothing for other questions."""
-    from .knowledge.factsfile import read_entries
-
     meant = [(f, m) for f in said if (m := knowledge.phrases.meanings.get(str(f.fields["kind"]))) is not None]
     asked = {meaning.fits for _, meaning in meant} - {None}
     if not asked:
         return []
     rows = [
-        (_GPU_KEY, f"{f.fields['number']}x {f.fields['detail']}", 1) for f in said if f.fields["kind"] == _MENTIONED
+        Entry(_GPU_KEY, f"{f.fields['number']}x {f.fields['detail']}", 1)
+        for f in said
+        if f.fields["kind"] == _MENTIONED
     ]
     facts: list[Fact] = []
     for fact, meaning in meant:
         value = str(fact.fields.get("number") or fact.fields["detail"])
         key = meaning.machine or (meaning.goal if "here" in asked else None)
         if key is not None:
-            rows.append((key, value, 1))
+            rows.append(Entry(key, value, 1))
         elif meaning.goal is not None:
             facts += _goal_facts(meaning.goal, value)
-    named = read_entries(rows, source, knowledge.vocabulary, knowledge.aliases, knowledge.phrases, knowledge.names)
+    named = _entry_facts(source, rows, knowledge)
     told = {fact.type for fact in given}
     origin = (Provenance("user", source),)
     return [

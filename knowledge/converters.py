@@ -308,7 +308,7 @@ def _gpu(text: str, context: Context) -> Outputs | None:
     """One entry of a GPU list: how many, the name as written, and the attributes behind it."""
     text = re.sub(r",\s*(?=\d{1,4}\s?Gi?B)", " ", " ".join(text.split())).strip(" .'\"")
     count, text = _count(text)
-    text = with_lines(text, context.names)
+    text = with_lines(text.replace("显卡", " ").strip(), context.names)
     if _GFX.match(text.lower()):
         return {"gfx": text.lower(), "vendor": "amd", **count}
     found: Outputs = {}

@@ -11,8 +11,9 @@ Loose: anything else; what is not understood is kept as `stated` and listed, nev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import yaml
 
@@ -30,11 +31,15 @@ MAX_EVENTS = 100_000
 MAX_VALUE = 2_000
 MAX_SENTENCE = 20_000
 READER = "facts file"
-Entry = tuple[str, str, int]
 # A snapshot keeps under `raw` what its facts were read from.
 _BESIDE_FACTS = ("schema", "version", "facts", "raw")
 _FROM = "_from"
 _NOTHING = frozenset(("", "~", "null", "n/a", "unknown", "unk", "?", "不知道", "未知"))
+# `torch 2.5.1`, `driver 550.54`, and how it was installed.
+_VERSIONED = re.compile(
+    r"(?P<label>[A-Za-z\u4e00-\u9fff][A-Za-z\u4e00-\u9fff -]{1,30}?)[ =:v]{0,4}(?P<value>\d[\w.+]*)"
+    r"(?: (?:with|by|from|via) (?:conda|pip))?\Z"
+)
 _SURROGATES = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 # A facts file may come with more than it was meant to; what looks like a secret is not kept.
 _PRIVATE = re.compile(r"token|secret|passw|api_?key|credential|license_?key", re.IGNORECASE)
@@ -79,18 +84,40 @@ def read_facts(
     return _Loose(name, vocabulary, aliases, phrases, context).read(root)
 
 
+class Entry(Protocol):
+    """What somebody wrote of a machine: see probes/readers/form.py."""
+
+    @property
+    def label(self) -> str:
+        """The key as written, empty for an item of a bare list."""
+
+    @property
+    def value(self) -> str:
+        """The value, or the whole item."""
+
+    @property
+    def line(self) -> int:
+        """Where it stands."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether it counts although other items of its line are not understood."""
+
+
 def read_entries(
-    entries: Iterable[Entry], name: str, vocabulary: Vocabulary, aliases: Aliases, phrases: Phrases, names: GpuFinder
+    entries: Sequence[Entry], name: str, vocabulary: Vocabulary, aliases: Aliases, phrases: Phrases, names: GpuFinder
 ) -> list[Fact]:
-    """The facts of a form's entries `(label, value, line)`: of each meaning the first one that can be read."""
+    """The facts of a form's entries: of each meaning the first one that can be read."""
     loose = _Loose(name, vocabulary, aliases, phrases, Context(names, aliases.env_prefixes, aliases.distros))
+    labelled = [(entry, loose.labelled(entry)) for entry in entries]
+    doubtful = {entry.line for entry, pair in labelled if pair is None and not entry.alone}
     told: set[tuple[int, str]] = set()
-    for label, value, line in entries:
-        found = aliases.find(label)
-        if found is None or not found.alias.forms:
+    for entry, pair in labelled:
+        found = aliases.find(pair[0]) if pair and entry.line not in doubtful else None
+        if pair is None or found is None or not found.alias.forms:
             continue
         meaning = (id(found.alias), found.rest)
-        if meaning not in told and loose.entry(label, found, value, line):
+        if meaning not in told and loose.entry(pair[0], found, pair[1], entry.line):
             told.add(meaning)
     return loose.result().facts
 
@@ -257,6 +284,19 @@ class _Loose:
                 for text, line in _scalars(node):
                     self._sentence(text, line)
         return self.result()
+
+    def labelled(self, entry: Entry) -> tuple[str, str] | None:
+        """The key and the value of an entry; of a bare item those that it means by itself, None where it means none."""
+        if entry.label:
+            return entry.label, entry.value
+        cards = CONVERTERS["gpus"][0](entry.value, self.context) or []
+        if any(self.context.names.identify(str(card.get("name", ""))) for card in cards):
+            return "gpu", entry.value
+        versioned = _VERSIONED.match(entry.value)
+        found = self.aliases.find(versioned["label"]) if versioned else None
+        if versioned and found and found.alias.forms and found.alias.converter in ("version", "driver"):
+            return versioned["label"], versioned["value"]
+        return ("os", entry.value) if CONVERTERS["os"][0](entry.value, self.context) else None
 
     def entry(self, key: str, found: Found, text: str, line: int) -> bool:
         """Keep what a value says; false, and nothing kept, where the alias cannot read it."""

@@ -53,6 +53,49 @@ def test_each_entry_names_its_own_line() -> None:
     assert [(t, line) for t, _, line in said(text)] == [("gpu", 3), ("os", 6), ("python", 7)]
 
 
+BESIDE = "torch.cuda.OutOfMemoryError: CUDA out of memory.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("RTX 3090", {"gpu": {"name": "RTX 3090", "index": 0}}),
+        ("2x RTX 3090", {"gpu": {"name": "RTX 3090", "index": 0}}),
+        ("RTX 4090 显卡*4", {"gpu": {"name": "RTX 4090", "index": 0}}),
+        ("* [x] PyTorch version: 2.5.1+cu121", {"torch": {"version": "2.5.1+cu121"}}),
+        ("- GPU (e.g. RTX 3090): RTX 4090", {"gpu": {"name": "RTX 4090", "index": 0}}),
+        ("## GPU model?\n- RTX 4090", {"gpu": {"name": "RTX 4090", "index": 0}}),
+        ("OS = Windows 11", {"os": {"family": "windows", "name": "Windows 11"}}),
+        (
+            "Ubuntu 22.04, RTX 4090, torch 2.5.1, driver 550.54",
+            {
+                "gpu": {"name": "RTX 4090", "index": 0},
+                "driver": {"vendor": "nvidia", "version": "550.54"},
+                "torch": {"version": "2.5.1"},
+                "os": {"family": "linux", "name": "Ubuntu 22.04", "distro": "ubuntu", "distro_version": "22.04"},
+            },
+        ),
+        (
+            "My environment: RTX 4090, a lot of patience, torch 2.5.1",
+            {"gpu": {"name": "RTX 4090", "index": 0}, "torch": {"version": "2.5.1"}},
+        ),
+        ("运行环境：RTX 4090，torch 2.5.1", {"gpu": {"name": "RTX 4090", "index": 0}, "torch": {"version": "2.5.1"}}),
+        ("I wonder whether an RTX 4090, torch 2.5.1 would help", {}),
+        ("step 3, loss 0.25, RTX 4090", {}),
+    ],
+)
+def test_bare_lists_beside_an_output(text: str, expected: dict[str, Any]) -> None:
+    found: dict[str, Any] = {}
+    for kind, fields, _ in said(BESIDE + text):
+        found.setdefault(kind, fields)
+    found.pop("statement", None)
+    assert found == expected
+
+
+def test_a_bare_list_alone_is_no_machine() -> None:
+    assert said("RTX 4090, torch 2.5.1") == []
+
+
 def test_several_cards() -> None:
     assert [f for _, f, _ in said("GPU: 2x RTX 3090", "gpu")] == [GPU, GPU | {"index": 1}]
     assert [f["name"] for _, f, _ in said("GPU 0: RTX 3090\nGPU 1: RTX 4090", "gpu")] == ["RTX 3090", "RTX 4090"]
