@@ -430,6 +430,39 @@ QUESTIONS: list[tuple[str, str, str, str | None]] = [
         "torch==2.6.0+cu124",
     ),
     ("Does RTX 3060 support CUDA 12?", TORCH, "Yes: CUDA 12 has code for GeForce RTX 3060", "torch==2.15.0+cu132"),
+    (
+        "my gpu is gt 710, can i use pytorch cuda?",
+        TORCH,
+        "No: no torch build of PyTorch has code for GeForce GT 710",
+        None,
+    ),
+    (
+        "pip install torch gives me cpu version on windows, what's the right command for 4070?",
+        TORCH,
+        "torch 2.14.1+cu132 is the newest that runs on GeForce RTX 4070",
+        "torch==2.14.1+cu132",
+    ),
+    (
+        "does torch 2.5.1 support cuda 12.6?",
+        TORCH,
+        "torch 2.5.1 is published for CUDA 11.8 to 12.4; an installed CUDA 12.6 does not matter",
+        None,
+    ),
+    (
+        "RTX5090D 能装 pytorch2.6 吗",
+        TORCH,
+        "No: no build of torch 2.6 has code for GeForce RTX 5090 D",
+        "torch==2.15.0+cu132",
+    ),
+    ("多张 P40 能不能做张量并行 vllm", FEATURE, "No: vllm does not serve Tesla P40", None),
+    ("CUDA 13 支持 V100 吗", TORCH, "No: CUDA 12.9 was the last with code for Tesla V100", "torch==2.14.1+cu126"),
+    ("驱动 560 对应 cuda 多少", DRIVER, "Driver branch 560 serves CUDA 12.6 and older", None),
+    (
+        "A卡 7800xt 能跑 pytorch 吗",
+        TORCH,
+        "torch 2.13.0+rocm7.2 is the newest that runs on Radeon RX 7800 XT",
+        "torch==2.13.0+rocm7.2",
+    ),
 ]
 OTHERS = [
     "Why does torch not work on my RTX 5090?",

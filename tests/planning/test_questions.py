@@ -91,6 +91,9 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("would a 4060 8gb be enough for running mistral 7b q4", CAPACITY, "yes", {"vram_needed_gib": (4, 7)}),
     ("How many gpus do I need to fine-tune llama 3 8b with lora? I have 4080s", CAPACITY, "yes", {}),
     ("rtx a4000 vs 4070 ti super for training cnn", CHOICE, "conditional", {}),
+    ("4090 24g 部署 deepseek-r1-32b 4bit 可以吗", CAPACITY, "conditional", {"vram_needed_gib": (18, 23)}),
+    ("is a 3060ti good enough for llama3 8b fp16", CAPACITY, "conditional", {"vram_needed_gib": (15, 19)}),
+    ("qwen3 8b 微调 lora 16g 显存够吗", CAPACITY, "conditional", {"qlora_vram_gib": (7, 13)}),
     ("双卡 4080 需要多大电源", POWER, "conditional", {"gpu_power_sum_w": (640, 640)}),
 ]
 NO_PLANS = [
