@@ -133,17 +133,20 @@ def gather(inputs: Inputs, knowledge: Knowledge) -> Gathered:
         )
     if inputs.max_facts is not None and len(facts) > inputs.max_facts:
         raise InputTooLarge("input.too_many_facts", n=len(facts), limit=inputs.max_facts)
-    return _without_private(inputs, facts, recognised)
+    return _without_private(inputs, facts, recognised, knowledge)
 
 
-def _without_private(inputs: Inputs, facts: Sequence[Fact], recognised: Sequence[Recognised]) -> Gathered:
+def _without_private(
+    inputs: Inputs, facts: Sequence[Fact], recognised: Sequence[Recognised], knowledge: Knowledge
+) -> Gathered:
     """What was gathered without names, addresses, serials and secrets, before anything is concluded or shown."""
     from .probes.redact import redact_input
 
     texts = [text for seen in recognised for text in (seen.source, *(seen.not_understood or ()))]
     raw = [data[:_MAX_NAMES_IN].decode("utf-8", "replace") for _, data in (*inputs.reports, *inputs.facts)]
     host = platform.node() if inputs.probe else ""
-    clean, said = redact_input(facts, texts, [*raw, inputs.question or ""], os.path.expanduser("~"), host)
+    read = [*raw, inputs.question or ""]
+    clean, said = redact_input(facts, texts, read, os.path.expanduser("~"), host, knowledge.vocabulary.closed_sets())
     left = iter(said)
     shown = []
     for seen in recognised:
@@ -252,15 +255,20 @@ def _facts_file(
     )
 
 
-def reply_facts(text: str, key: str | None, knowledge: Knowledge) -> list[Fact]:
-    """The facts of a reply in a dialogue: pasted output, an error line, a sentence, or the value of a key."""
+def reply_facts(text: str, key: str | None, knowledge: Knowledge, given: Sequence[Fact] = ()) -> list[Fact]:
+    """The facts of a reply in a dialogue: pasted output, an error line, a sentence, or the value of a key.
+
+    given: what is known already; a question of what fits names no other machine than that.
+    """
     from .knowledge.phrases import read_question, with_lines
 
     reading = read_text(text, "reply", signatures_of(knowledge))
     facts = [_known(knowledge, f) for f in reading.facts]
     if len(text) <= _MAX_PROSE and not set(reading.layouts) - {"errors"}:
-        facts += read_question(text, knowledge.phrases, knowledge.names, "reply")
-        if key is None and knowledge.names.identify(with_lines(text, knowledge.names)):
+        said = read_question(text, knowledge.phrases, knowledge.names, "reply")
+        facts += [*said, *_machine_asked_about(said, "reply", [*given, *facts], knowledge)]
+        unread = not any(fact.type == "gpu" for fact in facts)
+        if key is None and unread and knowledge.names.identify(with_lines(text, knowledge.names)):
             key = _GPU_KEY  # a reply that is a name and nothing else says what is there
         if key is not None and "\n" not in text:
             facts += _loose_facts({key: text}, knowledge)

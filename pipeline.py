@@ -276,9 +276,9 @@ def dialogue(inputs: Inputs, *, report: Report | None = None, saved: object = No
     from .reasoning.recall import facts_of
 
     knowledge = knowledge_in(inputs.knowledge)
-    read = functools.partial(reply_facts, knowledge=knowledge)
     engine = open_session(knowledge, (), inputs.engine, inputs.tick)[0].engine
     own = list(gather(replace(inputs, question=None), knowledge).facts)
+    read = functools.partial(reply_facts, knowledge=knowledge, given=tuple(own))
     own += read(inputs.question, None) if inputs.question else []
     if saved is not None:
         return Dialogue.from_json(knowledge, saved, inputs.lang, read=read, engine=engine, more=own)

@@ -69,6 +69,15 @@ class Vocabulary:
     types: Mapping[str, TypeSpec]
     identify: Callable[[str], str | None] = field(default=lambda _text: None)
 
+    def closed_sets(self) -> frozenset[tuple[str, str]]:
+        """The fields, as (type, field), whose values are a closed set of words."""
+        return frozenset(
+            (type_name, name)
+            for type_name, spec in self.types.items()
+            for name, field_spec in spec.fields.items()
+            if field_spec.type == "enum"
+        )
+
     def check(self, type_name: str, name: str, value: object) -> Message | None:
         """What is wrong with `value` for that field, or None. `name` may be a sub-field (`version.local`)."""
         spec = self.types.get(type_name)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -95,12 +95,18 @@ def redact(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def redact_input(
-    facts: Iterable[Fact], texts: Iterable[str], raw: Iterable[str], home: str, host: str
+    facts: Iterable[Fact],
+    texts: Iterable[str],
+    raw: Iterable[str],
+    home: str,
+    host: str,
+    closed: Container[tuple[str, str]] = (),
 ) -> tuple[list[Fact], list[str]]:
     """Facts and further texts of one input without private things.
 
     raw: what they were read from; names that stand there are known everywhere. home: the reader's own folder, which
-    becomes ~. host: what the reader's machine is called, where it is the one that is spoken of.
+    becomes ~. host: what the reader's machine is called, where it is the one that is spoken of. closed: the fields, as
+    (type, field), whose values are words of ours, which a machine may be called by too.
     """
     at_home = [_at_home(fact, home) for fact in facts]
     shorter = [_shortened(text, home) for text in texts]
@@ -108,7 +114,7 @@ def redact_input(
     redactor.learn(f"{home}/\n{host}:1:1 [0] NCCL ")
     for text in (*raw, *(text for fact in at_home for text in _texts(fact)), *shorter):
         redactor.learn(text)
-    return [_redacted(fact, redactor) for fact in at_home], [redactor(text) for text in shorter]
+    return [_redacted(fact, redactor, closed) for fact in at_home], [redactor(text) for text in shorter]
 
 
 def _at_home(fact: Fact, home: str) -> Fact:
@@ -171,10 +177,11 @@ def _texts(fact: Fact) -> list[str]:
     return [value for value in fact.fields.values() if isinstance(value, str)]
 
 
-def _redacted(fact: Fact, redactor: _Redactor) -> Fact:
+def _redacted(fact: Fact, redactor: _Redactor, closed: Container[tuple[str, str]] = ()) -> Fact:
     fields: dict[str, Scalar] = {}
     for name, value in fact.fields.items():
-        fields[name] = redactor(value, versions=name in _VERSION_FIELDS) if isinstance(value, str) else value
+        open_text = isinstance(value, str) and (fact.type, name) not in closed
+        fields[name] = redactor(str(value), versions=name in _VERSION_FIELDS) if open_text else value
     if fact.type == "env_var" and _names_a_host(fact.fields):
         fields["value"] = "<host>"
     provenance = tuple(

@@ -306,7 +306,7 @@ class Dialogue:
     def _asked(self) -> Asked | None:
         if self._must_open():
             return Asked(OPENING, self._words("ask.opening"))
-        if not self._best:
+        if not self._best or self._answered():
             return None
         weighed = self._best[0]
         return Asked(
@@ -316,6 +316,10 @@ class Dialogue:
             tuple(Choice(a["id"], a["text"][self.lang]) for a in weighed.data["answers"] if a["gives"]),
             round(weighed.gain, 4),
         )
+
+    def _answered(self) -> bool:
+        """Whether a question was asked and its answer is found: then there is nothing to narrow down."""
+        return any(self.knowledge.causes.get(c, {}).get("answers") for c in self._state.found)
 
     def _must_open(self) -> bool:
         """Whether nobody said yet what goes wrong: no symptom or error, nothing wrong found, and it was not asked."""

@@ -107,8 +107,17 @@ class Weighed:
 
 
 def best(before: State, skip: Iterable[str] = ()) -> list[Weighed]:
-    """The questions that are worth asking, the best first; `skip` are those already asked."""
+    """The questions that are worth asking, the best first; `skip` are those already asked.
+
+    What the answer to a question needs comes before all that tells causes apart.
+    """
     skipped = set(skip)
+    known = before.session.knowledge
+    needed = [
+        slug for slug in _needed(before) if slug not in skipped and not decided(before.session, known.questions[slug])
+    ]
+    if needed:
+        return [Weighed(slug, known.questions[slug], 0.0, ()) for slug in needed]
     found = [
         w
         for slug, data in before.session.knowledge.questions.items()
@@ -116,6 +125,15 @@ def best(before: State, skip: Iterable[str] = ()) -> list[Weighed]:
         if (w := weigh(before, slug, data)) is not None
     ]
     return sorted(found, key=lambda w: (-w.gain * (COMMAND_BONUS if w.data.get("command") else 1), w.slug))
+
+
+def _needed(state: State) -> list[str]:
+    """What is asked for by the symptoms that only an answer explains, and that nothing explains yet."""
+    known = state.session.knowledge
+    waiting = [
+        s for s in state.open if all(known.causes.get(c, {}).get("answers") for c in known.symptoms[s]["causes"])
+    ]
+    return [slug for s in waiting for slug in known.symptoms[s]["asks"]]
 
 
 def ordered(session: Session, slugs: Iterable[str], causes: Iterable[str], lang: Lang) -> tuple[Question, ...]:

@@ -81,7 +81,7 @@ class _ReportDrawing(Drawing):
         sentence = clean(report.summary)
         if self.order:
             sentence = words.joined(sentence, words("fix_plan.order") + words("fix.colon"))
-        elif fix and report.verdict == "problems":
+        elif fix and (report.verdict == "problems" or commands):
             ending = words("fix.colon" if commands else "fix.stop")
             sentence = words.joined(sentence, clean(fix.title).rstrip(".:。：") + ending)
         more: list[str] = []
@@ -111,7 +111,8 @@ class _ReportDrawing(Drawing):
         return self.words(verdict_key(self.report))
 
     def headline_commands(self, fix: Fix | None) -> list[str]:
-        if not fix or self.order or self.report.verdict != "problems":
+        answer = self.report.verdict == "ok" and fix is not None and bool(self.report.findings[0].answers)
+        if not fix or self.order or not (self.report.verdict == "problems" or answer):
             return []
         room = self.width - self.indent(self.verdict_label())
         steps = [step for step in self.steps(fix) if step.command]

@@ -153,6 +153,17 @@ def test_chinese_until_the_input_ends(ask: Any) -> None:
     assert done.returncode == 0
 
 
+def test_a_question_of_what_fits_is_answered_at_once(ask: Any) -> None:
+    done = ask("-q", replies="Which torch do I need?\n\nRTX 5090\n")
+    lines = done.stdout.decode().splitlines()
+    assert "Question 2  Which GPU is in the machine?" in lines
+    assert any(
+        line.startswith("ANSWER  torch 2.15.0+cu132 is the newest that runs on GeForce RTX 5090.") for line in lines
+    )
+    assert lines[-1].strip() == "pip install torch==2.15.0+cu132 --index-url https://download.pytorch.org/whl/cu132"
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_no_reply_at_all_ends_with_the_report(ask: Any) -> None:
     done = ask("-q", replies="")
     assert done.stdout.decode().splitlines()[-4:] == [
