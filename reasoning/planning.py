@@ -113,6 +113,7 @@ def _request_fields(topic: str, request: Request) -> dict[str, Any]:
         fields["products"] = " + ".join(c.label for c in cards)
     if request.model is not None:
         fields["model"] = request.model.name
+        fields["images"] = request.model.kind.images
     if request.budget is not None:
         fields["budget"], fields["currency"] = request.budget
     return fields

@@ -131,12 +131,16 @@ def _cards_named(said: Iterable[Fact], known: Tables) -> tuple[Card, ...]:
     sums = {str(f.fields.get("number")) for kind, given in of_kind.items() if kind.startswith("budget") for f in given}
     named = [f for f in of_kind.get("gpu_mentioned", ()) if not sums & set(str(f.fields["detail"]).split())]
     cards = [known.card(str(f.fields["detail"]), int(f.fields.get("number", 1))) for f in named]
-    stated, total = (
+    stated, own, total = (
         next((int(f.fields["number"]) for f in of_kind.get(kind, ()) if "number" in f.fields), 0)
-        for kind in ("vram_stated", "gpu_count")
+        for kind in ("vram_stated", "card_memory", "gpu_count")
     )
+    if len(cards) == 1 and own and own * _MIB_PER_GIB != cards[0].number("vram_mib"):
+        # A card with other memory than the product has: "a 4090 with 48 GB" was rebuilt.
+        cards = [known.card(cards[0].product, cards[0].count, {"vram_mib": own * _MIB_PER_GIB})]
     if not cards and stated:
         return (Card(f"{stated} GB", 1, {"vram_mib": stated * _MIB_PER_GIB}),)
+    total = total or next((int(f.fields["number"]) for f in of_kind.get("gpu_number", ()) if "number" in f.fields), 0)
     if len(cards) == 1 and total > cards[0].count:
         cards = [replace(cards[0], count=total)]
     return tuple(cards)
@@ -148,7 +152,8 @@ def _options(request: Request, facts: Iterable[Fact], knowledge: Knowledge, know
         found = knowledge.names.find_all(request.goals["options"])
         return _priced([known.card(product, count) for product, count in found], request, known)
     here = any(f.type == "gpu" for f in facts)
-    buying = bool({"asks_purchase", "asks_which_card"} & request.kinds)
+    # To rent or to buy is a question of its own.
+    buying = bool({"asks_purchase", "asks_which_card"} & request.kinds) and "asks_place" not in request.kinds
     comparing = "compares_cards" in request.kinds or (buying and "wants_mixed_gpus" not in request.kinds)
     if not here and ((comparing and len(request.machine) > 1) or ("asks_worth" in request.kinds and request.machine)):
         return _priced(_alike(request.machine, known), request, known)

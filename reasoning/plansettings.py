@@ -35,7 +35,8 @@ def _wanted(request: Request, known: Tables) -> list[Method]:
     if trained and "wants_inference" not in kinds:
         return trained[:1]
     served = [m for m in methods if not m.training]
-    return [next((m for m in served if m.said in kinds), served[-1]), *trained[:1]]
+    published = next((m for m in served if request.model and m.name == request.model.published), served[-1])
+    return [next((m for m in served if m.said in kinds), published), *trained[:1]]
 
 
 def _set_choices(request: Request) -> None:

@@ -84,6 +84,7 @@ class Model:
     context: int = 0
     tokens: int = 0
     saved: int = 0
+    published: str = ""
     typical: bool = False  # the shape is that of a model of like size
 
 
@@ -154,6 +155,7 @@ class Tables:
             context=int(row.get("context", 0)),
             tokens=int(row.get("tokens", 0)),
             saved=int(row.get("saved_k", 0)) * 1000,
+            published=str(row.get("published", "")),
         )
 
     def of_size(self, billions: float) -> Model:

@@ -31,6 +31,10 @@ TERMS = {
     "wants_ddp", "wants_fsdp", "wants_offload", "wants_checkpointing", "no_checkpointing", "asks_count",
     "optimizer_adamw8bit", "optimizer_adamw", "optimizer_sgd", "optimizer_adafactor",
     "optimizer_lion", "batch_size", "sequence_k", "sequence_tokens", "budget_usd", "budget_cny", "budget_wan",
+    "asks_tensor_cores", "asks_nvlink", "asks_mig", "asks_p2p", "asks_triton", "asks_triton_on_windows",
+    "asks_bundled_cuda", "asks_cudnn", "asks_nvcc_for_extension", "asks_which_cuda", "asks_cuda_on_mac",
+    "asks_cuda_on_amd", "asks_torch_on_mac", "asks_ascend", "card_memory",
+    "asks_nvlink_needed", "asks_same_cards", "asks_torchvision", "asks_cuda_of_driver",
     "vram_stated", "cpu_cores", "smi_cuda_mentioned", "cuda_major_mentioned", "python_mentioned", "system_mentioned",
 }  # fmt: skip
 

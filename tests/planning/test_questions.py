@@ -63,6 +63,38 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("单卡 4090 用 CPU offload 能全参微调 Llama-2-7B 吗", CAPACITY, "yes", {"cpu_ram_gib": (140, 160)}),
     ("Can I train ResNet-50 with batch size 128 on an RTX 3060?", CAPACITY, "yes", {"full_ft_vram_gib": (6, 8)}),
     ("Can I train ResNet-50 in fp32 with batch size 512 on an RTX 4090?", CAPACITY, "no", {}),
+    ("is a 750w psu ok for rtx 4080?", POWER, "yes", {"psu_w_min": (750, 750)}),
+    ("dual 3090 on 850w?", POWER, "no", {"gpu_power_sum_w": (700, 700)}),
+    ("how much vram does gpt-oss-20b need", CAPACITY, "conditional", {"vram_needed_gib": (12, 16)}),
+    ("2080ti 22g 能跑 qwen2.5-14b int4 吗", CAPACITY, "yes", {"vram_needed_gib": (9, 13)}),
+    ("can 2x 4060ti 16gb run a 32b q4?", CAPACITY, "yes", {"vram_needed_gib": (18, 26)}),
+    ("how many 4090s to full fine tune qwen2.5-7b?", CAPACITY, "yes", {"cards_needed": (7, 10)}),
+    (
+        "can I do QLoRA on llama 3.1 70B with single a6000 48gb?",
+        CAPACITY,
+        "conditional",
+        {"qlora_vram_gib": (40, 52)},
+    ),
+    ("how much vram for qwen3-30b-a3b int4", CAPACITY, "conditional", {"vram_needed_gib": (15, 20)}),
+    ("will llama 3.3 70b q4_k_m fit on 2x rtx 3090?", CAPACITY, "conditional", {"vram_needed_gib": (38, 46)}),
+    ("can i lora finetune mistral 7b on a 3060 12gb?", CAPACITY, "conditional", {"qlora_vram_gib": (5, 8)}),
+    ("显存8G可以微调7B吗 qlora", CAPACITY, "conditional", {"qlora_vram_gib": (6, 8)}),
+    ("两张 5060ti 16g 能跑 qwen3-32b awq 吗", CAPACITY, "yes", {"vram_needed_gib": (18, 26)}),
+    ("should i get 5060 ti 16gb or used 3090 for llm", CHOICE, "conditional", {}),
+    ("4090 和 4090D 训练差别大吗", CHOICE, "conditional", {}),
+    ("3060 12gb vs 4060 ti 16gb for stable diffusion?", CHOICE, "conditional", {}),
+    ("3060 12gb 和 4060ti 16gb 哪个适合 stable diffusion", CHOICE, "conditional", {}),
+    ("Should I rent an H100 or buy a 4090?", CHOICE, "conditional", {}),
+    ("P40 和 3090 可以一起用吗 跑大模型", CHOICE, "conditional", {}),
+    ("3090 涡轮卡 8 卡机器需要多少瓦电源", POWER, "conditional", {"gpu_power_sum_w": (2800, 2800)}),
+    ("Can I run flux dev on 12gb?", CAPACITY, "conditional", {"vram_needed_gib": (33, 42)}),
+    ("would a 4060 8gb be enough for running mistral 7b q4", CAPACITY, "yes", {"vram_needed_gib": (4, 7)}),
+    ("How many gpus do I need to fine-tune llama 3 8b with lora? I have 4080s", CAPACITY, "yes", {}),
+    ("rtx a4000 vs 4070 ti super for training cnn", CHOICE, "conditional", {}),
+    ("4090 24g 部署 deepseek-r1-32b 4bit 可以吗", CAPACITY, "conditional", {"vram_needed_gib": (18, 23)}),
+    ("is a 3060ti good enough for llama3 8b fp16", CAPACITY, "conditional", {"vram_needed_gib": (15, 19)}),
+    ("qwen3 8b 微调 lora 16g 显存够吗", CAPACITY, "conditional", {"qlora_vram_gib": (7, 13)}),
+    ("双卡 4080 需要多大电源", POWER, "conditional", {"gpu_power_sum_w": (640, 640)}),
 ]
 NO_PLANS = [
     "Which torch do I need for an RTX 5090?",
@@ -202,6 +234,11 @@ def test_what_a_bare_name_is_taken_for_is_said() -> None:
             ("GeForce RTX 4090", "GeForce RTX 4090 D"),
             "GeForce RTX 4090 is the better choice over GeForce RTX 4090 D",
         ),
+        (
+            "3060 12gb vs 4060 ti 16gb for stable diffusion?",
+            ("GeForce RTX 4060 Ti 16GB", "GeForce RTX 3060 12GB"),
+            "GeForce RTX 4060 Ti 16GB is the better choice over GeForce RTX 3060 12GB",
+        ),
         ("A800 和 A100 怎么选？", ("A100 PCIe 80GB", "A800"), "A800 and A100 PCIe 80GB compute alike"),
         (
             "V100 32G 现在还值得买吗？",
@@ -215,6 +252,11 @@ def test_what_a_buyer_asks_is_answered_first(question: str, choices_: tuple[str,
     assert report.plan is not None
     assert report.plan.choices[: len(choices_)] == choices_
     assert report.findings[0].title == title
+
+
+def test_renting_or_buying_is_no_choice_of_cards() -> None:
+    report = pipeline.diagnose(Inputs(question="Should I rent an H100 or buy a 4090?"))
+    assert report.findings[0].title == "Own card or cloud depends on the hours"
 
 
 def test_a_budget_says_how_many_cards_it_buys() -> None:
