@@ -129,7 +129,8 @@ def _cards_named(said: Iterable[Fact], known: Tables) -> tuple[Card, ...]:
         of_kind.setdefault(str(fact.fields["kind"]), []).append(fact)
     # "预算 8000 元": a bare number that is a sum of money is no model number.
     sums = {str(f.fields.get("number")) for kind, given in of_kind.items() if kind.startswith("budget") for f in given}
-    named = [f for f in of_kind.get("gpu_mentioned", ()) if not sums & set(str(f.fields["detail"]).split())]
+    mentioned = [f for f in of_kind.get("gpu_mentioned", ()) if "detail" in f.fields]
+    named = [f for f in mentioned if not sums & set(str(f.fields["detail"]).split())]
     cards = [known.card(str(f.fields["detail"]), int(f.fields.get("number", 1))) for f in named]
     stated, own, total = (
         next((int(f.fields["number"]) for f in of_kind.get(kind, ()) if "number" in f.fields), 0)
