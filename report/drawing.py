@@ -36,9 +36,9 @@ def _fitted(value: Any, encoding: str) -> Any:
     return [_fitted(item, encoding) for item in value] if isinstance(value, list | tuple) else value
 
 
-def reason_lines(reasons: Sequence[Reason], width: int) -> list[str]:
+def reason_lines(reasons: Sequence[Reason], width: int, words: Words) -> list[str]:
     """Sentences with the places they were read at in a right column."""
-    places = [clean(reason.where or "") for reason in reasons]
+    places = [clean(words.place(reason.where)) for reason in reasons]
     places = [place if display_width(place) <= _WHERE else "…" + place[-_WHERE + 1 :] for place in places]
     widest = max((display_width(place) for place in places), default=0)
     return [
@@ -117,7 +117,7 @@ class Drawing:
 
     def reasons(self, label: str, reasons: Sequence[Reason]) -> list[str]:
         """An argument behind its label."""
-        lines = reason_lines(reasons, self.width - 2 - LABEL)
+        lines = reason_lines(reasons, self.width - 2 - LABEL, self.words)
         return self.labelled_raw(self.words(f"label.{label}"), lines) if lines else []
 
     def commands(self, label: str, text: str) -> list[str]:

@@ -250,7 +250,7 @@ class _Document:
 
     def reason(self, reason: Reason) -> str:
         """A sentence with the place where it was read."""
-        where = _visible(clean(reason.where or ""))[-_MAX_PLACE:]
+        where = _visible(clean(self.words.place(reason.where)))[-_MAX_PLACE:]
         return prose(reason.text) + (self.words("paren", text=_code(where)) if where else "")
 
     def label(self, name: str) -> str:

@@ -34,3 +34,7 @@ class Words:
     def named(self, key: str, fallback: str) -> str:
         """The message, or the fallback where the catalog has none: for open sets of names."""
         return self(key) if messages.known(key) else fallback
+
+    def place(self, where: str | None) -> str:
+        """Where something was read: files by their name, the user's question and the planner in this language."""
+        return self.named(f"place.{where}", where or "")

@@ -72,7 +72,7 @@ class TreeDrawing:
         return head + [f"  [{number}] {line}" for number, line in told]
 
     def _node(self, node: ProofNode, lead: str, below: str, depth: int) -> list[str]:
-        where = "" if node.where in node.sources else clean(node.where)
+        where = "" if node.where in node.sources else clean(self.words.place(node.where))
         room = max(self.look.width - display_width(lead), 24)
         body = columns(self._text(node), where, room, display_width(where)) or [""]
         children = self._children(node) if depth or self.remarks else ()

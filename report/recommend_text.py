@@ -100,7 +100,7 @@ class _RecommendDrawing(Drawing):
 
     def struck(self) -> list[str]:
         some = self.result.struck if self.verbose else self.result.struck[:_STRUCK]
-        texts = [r.text + (self.words("paren", text=r.where) if r.where else "") for r in some]
+        texts = [r.text + (self.words("paren", text=self.words.place(r.where)) if r.where else "") for r in some]
         lines = self.listing("recommend.struck", texts)
         hidden = len(self.result.struck) - len(some)
         return [*lines, "  " + self.words.count("count.more", hidden)] if hidden else lines

@@ -51,6 +51,7 @@ FAMILIES = (
     "input.refused.",
     "label.",
     "number.",
+    "place.",
     "plan.",
     "reason.",
     "recommend.any_",
@@ -193,3 +194,12 @@ def test_several_faults_are_said_one_a_line() -> None:
 )
 def test_why_a_file_cannot_be_read(error: Exception, en: str, zh: str) -> None:
     assert (str(reason(error)), reason(error).said("zh")) == (en, zh)
+
+
+def test_a_place_that_is_no_file_is_named_in_the_language_of_the_reader() -> None:
+    assert [Words("zh").place(where) for where in ("question", "planning", "log.txt:3", None)] == [
+        "提问",
+        "规划计算",
+        "log.txt:3",
+        "",
+    ]
