@@ -1,6 +1,7 @@
 """Facts: what probes and readers say about a machine.
 
-May live here: the fact model, its provenance, and nothing else. Must not: any knowledge of GPUs, rules or output.
+May live here: the fact model, its provenance, what may become a fact, and nothing else. Must not: any knowledge of
+GPUs, rules or output.
 
 A fact is flat and typed: a type named in `knowledge/vocabulary.yaml` and scalar fields. A field that nobody looked
 at is absent from `fields` and means *unknown*; it is never stored as None, "", "N/A" or "Could not collect".
@@ -53,3 +54,17 @@ class Fact:
     def get(self, name: str) -> Scalar | None:
         """The field's value, or None where it is unknown."""
         return self.fields.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What somebody wrote of a machine, before it is known what it means: a label and its value.
+
+    label: the key as written, empty for an item of a bare list. value: the value, or the whole item. line: 1-based line
+    of the value. alone: it counts even where other items of its line are not understood.
+    """
+
+    label: str
+    value: str
+    line: int
+    alone: bool = True

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputTooLarge
-from .facts import Fact, Provenance
+from .facts import Entry, Fact, Provenance
 from .knowledge.loader import Knowledge, load_knowledge
 from .messages import Message
 from .probes.readers import Reading, read_text
-from .probes.readers.form import Entry
 from .probes.readers.signatures import Signatures
 from .report.model import Recognised
 
@@ -43,7 +42,6 @@ _GPU_KEY = "gpu"
 # Longer replies are output, in which a phrase is no statement of the user's.
 _MAX_PROSE = 2_000
 _PAIR = re.compile(r"\s*([\w .-]{1,40}?)\s*[:=：]\s*(\S.{0,200})\Z")
-# What a list in a report may tell of.
 # What is installed, and which of its domains were looked at.
 _INSTALLED = ("torch", "package", "arch_list", "torch_target", "python_environment", "vllm")
 _INSTALLED_DOMAINS = ("torch", "packages", "arch_list", "python_environments")
@@ -314,21 +312,17 @@ def _machine_asked_about(said: Sequence[Fact], source: str, given: Sequence[Fact
         for f in said
         if f.fields["kind"] == _MENTIONED
     ]
-    facts: list[Fact] = []
+    wished: list[Fact] = []
     for fact, meaning in meant:
         value = str(fact.fields.get("number") or fact.fields["detail"])
         key = meaning.machine or (meaning.goal if "here" in asked else None)
         if key is not None:
             rows.append(Entry(key, value, 1))
         elif meaning.goal is not None:
-            facts += _goal_facts(meaning.goal, value)
-    named = _entry_facts(source, rows, knowledge)
-    told = {fact.type for fact in given}
-    origin = (Provenance("user", source),)
-    return [
-        *(Fact(f.type, f.fields, origin) for f in named if f.type != "statement" and f.type not in told),
-        *(Fact(f.type, f.fields, origin) for f in facts),
-    ]
+            wished += _goal_facts(meaning.goal, value)
+    left_out = {"statement", *(fact.type for fact in given)}
+    named = [f for f in _entry_facts(source, rows, knowledge) if f.type not in left_out]
+    return [replace(f, provenance=(Provenance("user", source),)) for f in (*named, *wished)]
 
 
 def card_facts(text: str, knowledge: Knowledge) -> list[Fact]:

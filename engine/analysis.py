@@ -24,10 +24,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 class RuleError(ValueError):
     """A rule base that no engine accepts: the fault, and the id of the rule that has it."""
 
-    def __init__(self, rule: str, fault: str, part: Message | None = None, **values: object) -> None:
+    def __init__(self, rule: str, fault: str, part: Pattern | Conclusion | None = None, **values: object) -> None:
         self.rule = rule
         self.fault = Message(f"engine.{fault}", **values)
-        self.message = Message("engine.fault", where=part or Message("engine.rule", rule=rule), fault=self.fault)
+        self.message = Message("engine.fault", where=_place(rule, part), fault=self.fault)
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -82,39 +82,45 @@ def _check_rule(rule: Rule) -> None:
 
 
 def _check_pattern(rule: str, pattern: Pattern, allowed: Sequence[str], aliases: Sequence[str]) -> None:
-    part = Message("engine.pattern", rule=rule, alias=pattern.alias)
-    _check_names(rule, part, (pattern.type, *(t.field for t in pattern.tests), *(j.field for j in pattern.joins)))
+    _check_names(rule, pattern, (pattern.type, *(t.field for t in pattern.tests), *(j.field for j in pattern.joins)))
     for test in pattern.tests:
         if test.op not in TEST_OPS:
-            raise RuleError(rule, "operator", part, op=test.op)
+            raise RuleError(rule, "operator", pattern, op=test.op)
         if test.op in ORDERING and (isinstance(test.value, bool) or not isinstance(test.value, int)):
-            raise RuleError(rule, "integers_only", part, op=test.op, value=test.value)
+            raise RuleError(rule, "integers_only", pattern, op=test.op, value=test.value)
         if test.op != "known" and (test.op in ("in", "not_in")) != isinstance(test.value, tuple):
-            raise RuleError(rule, "no_such_value", part, op=test.op, value=repr(test.value))
+            raise RuleError(rule, "no_such_value", pattern, op=test.op, value=repr(test.value))
     for join in pattern.joins:
         if join.op not in JOIN_OPS:
-            raise RuleError(rule, "join_operator", part, op=join.op)
+            raise RuleError(rule, "join_operator", pattern, op=join.op)
         if join.alias not in aliases:
-            raise RuleError(rule, "join_unknown", part, alias=join.alias)
+            raise RuleError(rule, "join_unknown", pattern, alias=join.alias)
         if join.alias not in allowed:
-            raise RuleError(rule, "join_later", part, alias=join.alias)
-        _check_names(rule, part, (join.other,))
+            raise RuleError(rule, "join_later", pattern, alias=join.alias)
+        _check_names(rule, pattern, (join.other,))
 
 
 def _check_conclusion(rule: str, conclusion: Conclusion, bindable: Sequence[str]) -> None:
-    part = Message("engine.conclusion", rule=rule, type=conclusion.type)
-    _check_names(rule, part, (conclusion.type, *conclusion.fields))
+    _check_names(rule, conclusion, (conclusion.type, *conclusion.fields))
     for value in conclusion.fields.values():
         if isinstance(value, Ref):
             if value.alias not in bindable:
-                raise RuleError(rule, "no_row", part, alias=value.alias)
-            _check_names(rule, part, (value.field,))
+                raise RuleError(rule, "no_row", conclusion, alias=value.alias)
+            _check_names(rule, conclusion, (value.field,))
 
 
-def _check_names(rule: str, part: Message, names: Iterable[str]) -> None:
+def _check_names(rule: str, part: Pattern | Conclusion, names: Iterable[str]) -> None:
     for name in names:
         if not _NAME.match(name):
             raise RuleError(rule, "identifier", part, name=name)
+
+
+def _place(rule: str, part: Pattern | Conclusion | None) -> Message:
+    if isinstance(part, Pattern):
+        return Message("engine.pattern", rule=rule, alias=part.alias)
+    if isinstance(part, Conclusion):
+        return Message("engine.conclusion", rule=rule, type=part.type)
+    return Message("engine.rule", rule=rule)
 
 
 def levels(rules: Sequence[Rule]) -> tuple[Level, ...]:

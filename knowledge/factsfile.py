@@ -13,11 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import yaml
 
-from ..facts import Fact, Provenance, Scalar
+from ..facts import Entry, Fact, Provenance, Scalar
 from ..messages import Message
 from .aliases import Alias, Aliases, Found, normal_key
 from .converters import CONVERTERS, MAX_COUNT, Context, Outputs, environment, normal_name, truth, version
@@ -82,26 +81,6 @@ def read_facts(
         return FactsReading(facts, [])
     context = Context(names, aliases.env_prefixes, aliases.distros)
     return _Loose(name, vocabulary, aliases, phrases, context).read(root)
-
-
-class Entry(Protocol):
-    """What somebody wrote of a machine: see probes/readers/form.py."""
-
-    @property
-    def label(self) -> str:
-        """The key as written, empty for an item of a bare list."""
-
-    @property
-    def value(self) -> str:
-        """The value, or the whole item."""
-
-    @property
-    def line(self) -> int:
-        """Where it stands."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether it counts although other items of its line are not understood."""
 
 
 def read_entries(

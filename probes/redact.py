@@ -180,8 +180,11 @@ def _texts(fact: Fact) -> list[str]:
 def _redacted(fact: Fact, redactor: _Redactor, closed: Container[tuple[str, str]] = ()) -> Fact:
     fields: dict[str, Scalar] = {}
     for name, value in fact.fields.items():
-        open_text = isinstance(value, str) and (fact.type, name) not in closed
-        fields[name] = redactor(str(value), versions=name in _VERSION_FIELDS) if open_text else value
+        fields[name] = (
+            redactor(value, versions=name in _VERSION_FIELDS)
+            if isinstance(value, str) and (fact.type, name) not in closed
+            else value
+        )
     if fact.type == "env_var" and _names_a_host(fact.fields):
         fields["value"] = "<host>"
     provenance = tuple(

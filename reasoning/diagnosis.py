@@ -353,10 +353,8 @@ class Diagnosis:
 
     def platform(self) -> str | None:
         """The system that the session is about, unless it is only assumed."""
-        if self.session.rows("wsl_known"):
-            return "wsl"
-        told = [str(self.session.fields(i)["os"]) for i in self.session.memory.of_type("platform")]
-        return told[0] if told and not self.assumptions() else None
+        system = self.session.system()
+        return system if system == "wsl" or not self.assumptions() else None
 
     def assumptions(self, rules: Set[str] | None = None) -> tuple[str, ...]:
         """The sentences of the rules that concluded something by default: of all, or of those an answer rests on."""

@@ -120,7 +120,7 @@ def best(before: State, skip: Iterable[str] = ()) -> list[Weighed]:
         return [Weighed(slug, known.questions[slug], 0.0, ()) for slug in needed]
     found = [
         w
-        for slug, data in before.session.knowledge.questions.items()
+        for slug, data in known.questions.items()
         if slug not in skipped and not decided(before.session, data)
         if (w := weigh(before, slug, data)) is not None
     ]

@@ -132,16 +132,16 @@ def _cards_named(said: Iterable[Fact], known: Tables) -> tuple[Card, ...]:
     mentioned = [f for f in of_kind.get("gpu_mentioned", ()) if "detail" in f.fields]
     named = [f for f in mentioned if not sums & set(str(f.fields["detail"]).split())]
     cards = [known.card(str(f.fields["detail"]), int(f.fields.get("number", 1))) for f in named]
-    stated, own, total = (
+    stated, own, total, cards_said = (
         next((int(f.fields["number"]) for f in of_kind.get(kind, ()) if "number" in f.fields), 0)
-        for kind in ("vram_stated", "card_memory", "gpu_count")
+        for kind in ("vram_stated", "card_memory", "gpu_count", "gpu_number")
     )
     if len(cards) == 1 and own and own * _MIB_PER_GIB != cards[0].number("vram_mib"):
         # A card with other memory than the product has: "a 4090 with 48 GB" was rebuilt.
         cards = [known.card(cards[0].product, cards[0].count, {"vram_mib": own * _MIB_PER_GIB})]
     if not cards and stated:
         return (Card(f"{stated} GB", 1, {"vram_mib": stated * _MIB_PER_GIB}),)
-    total = total or next((int(f.fields["number"]) for f in of_kind.get("gpu_number", ()) if "number" in f.fields), 0)
+    total = total or cards_said
     if len(cards) == 1 and total > cards[0].count:
         cards = [replace(cards[0], count=total)]
     return tuple(cards)

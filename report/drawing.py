@@ -143,12 +143,17 @@ class Drawing:
         return [self.words(key) + self.words("fix.colon"), *lines] if lines else []
 
 
+def is_answer(report: Report) -> bool:
+    """Whether the report answers a question, and finds nothing wrong."""
+    return report.verdict == "ok" and any(finding.answers for finding in report.findings[:1])
+
+
 def verdict_key(report: Report) -> str:
     """The message that a report begins with: its verdict, or that it answers a question."""
-    plan, findings = report.plan, report.findings
+    plan = report.plan
     if report.verdict == "ok" and plan is not None:
         return "plan.answer" if plan.choices else f"plan.{plan.verdict}"
-    if report.verdict == "ok" and findings and findings[0].answers:
+    if is_answer(report):
         return "plan.answer"
     return f"verdict.{report.verdict}"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from .citing import with_remark
-from .drawing import LABEL, Drawing, actions, advised, is_posix, mirror_steps, shown_in, verdict_key
+from .drawing import LABEL, Drawing, actions, advised, is_answer, is_posix, mirror_steps, shown_in, verdict_key
 from .layout import Look, clean, command_lines, display_width, fit, hang, joined, pad, paint, wrap
 from .messages import Words
 from .model import (
@@ -111,8 +111,7 @@ class _ReportDrawing(Drawing):
         return self.words(verdict_key(self.report))
 
     def headline_commands(self, fix: Fix | None) -> list[str]:
-        answer = self.report.verdict == "ok" and fix is not None and bool(self.report.findings[0].answers)
-        if not fix or self.order or not (self.report.verdict == "problems" or answer):
+        if not fix or self.order or not (self.report.verdict == "problems" or is_answer(self.report)):
             return []
         room = self.width - self.indent(self.verdict_label())
         steps = [step for step in self.steps(fix) if step.command]

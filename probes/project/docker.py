@@ -11,11 +11,8 @@ from typing import Any
 
 from ...facts import Fact, Scalar
 from .facts import Asked, Read, items, line_of, mapping, texts, yaml_of
-from .requirements import joined
+from .requirements import INDEX, joined
 
-_PIP_INDEX = re.compile(
-    r"(?:(?P<beside>--extra-index-url|--find-links|-f)|--index-url|-i)[ =]+[\"']?(?P<url>https?://[^\s\"']+)"
-)
 _PIP_INSTALL = re.compile(r"\b(?P<uv>uv )?pip3? install (?P<rest>.*)")
 _COMMANDS = re.compile(r"&&|;|\|")
 _FROM = re.compile(r"^FROM\s+(?:--platform=\S+\s+)?(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?", re.IGNORECASE)
@@ -52,12 +49,12 @@ def read_dockerfile(text: str, name: str, target: Read, _before: tuple[Fact, ...
 
 
 def _installed(command: str, number: int, asked: Asked, *, by_uv: bool) -> None:
-    named = [*_PIP_INDEX.finditer(command)]
+    named = [*INDEX.finditer(command)]
     # pip takes the newest of all indexes; uv asks the default one last, and only for what no other has.
     beside = not by_uv and all(found["beside"] for found in named)
     indexes = [asked.index(found["url"], number, beside=beside) for found in named]
     variant = indexes[0] if len(indexes) == 1 else None
-    for word in _PIP_INDEX.sub("", command).split():
+    for word in INDEX.sub("", command).split():
         package = word.strip("\"'")
         if package[:1].isalpha() and "/" not in package and not package.endswith((".txt", ".whl")):
             asked.requirement(package, number, variant, beside=beside)

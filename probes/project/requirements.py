@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from ...facts import Fact
 from .facts import MAX_LINES, Asked, Read
 
+# An option that names an index; `beside`: one that comes on top of the default index.
 INDEX = re.compile(
-    r"^(?:(?P<beside>--extra-index-url|--find-links|-f)|--index-url|-i)[ =]+[\"']?(?P<url>https?://[^\s\"']+)"
+    r"(?:(?P<beside>--extra-index-url|--find-links|-f)|--index-url|-i)[ =]+[\"']?(?P<url>https?://[^\s\"']+)"
 )
 _INCLUDE = re.compile(r"^(?P<option>-r|--requirement|-c|--constraint)[ =]*(?P<name>[^\s#:]+)")
 _CONSTRAINTS = re.compile(r"(?:^|/)constraints[^/]*\.(?:txt|in)$")

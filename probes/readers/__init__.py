@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from ...facts import Fact
+from ...facts import Entry, Fact
 from . import clean as cleaning
 from . import errors
 from .common import merge_equal
-from .form import Entry, entries
 from .line import Line
 from .signatures import Signatures
 
@@ -94,6 +93,8 @@ def read_text(
 
     `tick` is called before each layout's turn and while the text is cleaned; what it raises ends the reading.
     """
+    from .form import entries  # compiles patterns: see _Layout
+
     cleaned = cleaning.clean(data, tick)
     if cleaned.refused:
         return Reading((), (), cleaned.truncated, cleaned.refused)

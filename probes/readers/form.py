@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ...facts import Entry
 from .line import Line
-
-READER = "form"
 
 MAX_ENTRIES = 500
 MAX_ITEMS = 100
@@ -45,19 +43,6 @@ _PART = re.compile(rf"[A-Za-z0-9{_HAN}][A-Za-z0-9{_HAN} .+*×_-]{{1,48}}$")
 _NUMBERED = re.compile(rf"[A-Za-z{_HAN}].{{0,48}}[0-9]|[0-9].{{0,48}}[A-Za-z{_HAN}]")
 _MAX_LIST = 240
 _MAX_PARTS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A label and what somebody wrote for it, with the line of the value.
-
-    label: empty for an item of a bare list. alone: it counts even where other items of its line are not understood.
-    """
-
-    label: str
-    value: str
-    line: int
-    alone: bool = True
 
 
 def entries(lines: Sequence[Line], taken: Set[int] = frozenset()) -> list[Entry]:
